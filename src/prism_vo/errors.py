@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors a user can do something about: one sentence each, caught once in the command line."""
+
+
+class PrismError(Exception):
+    """Base of all errors the program reports in one sentence (exit code 2)."""
+
+
+class InputError(PrismError):
+    """A file or folder is missing, damaged, or does not say what it should."""
+
+
+class CalibrationError(InputError):
+    """The camera description is incomplete or optically impossible."""
+
+
+class ConfigError(PrismError):
+    """A setting has a value the program cannot work with."""
+
+
+class MissingExtraError(PrismError):
+    """An optional dependency is not installed; the message says which extra brings it."""
+
+
+class DegenerateError(PrismError):
+    """The data do not determine what was asked for (too few poses, a straight line, no overlap)."""

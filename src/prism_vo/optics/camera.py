@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The focused plenoptic camera: thin main lens, virtual image space, and its two totally focused views.
+
+Lengths are millimetres inside the camera and metres outside it. Camera frame: x right, y down, z forward.
+Pixel centres lie at integer coordinates. Equation numbers refer to ``docs/camera-model.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from prism_vo.optics.calibration import Calibration
+
+Array = NDArray[np.float64]
+ViewName = Literal["central", "focal"]
+MM = 1e-3  # metres per millimetre
+
+
+@dataclass(frozen=True)
+class FocusedView:
+    """A pinhole image of the light field, and the map from depth to inverse virtual depth along its rays.
+
+    ``u = focal_px · x / (z − z0) + cx``,  ``w = w_infinity + kappa / (z − z0)``,  ``1/w = alpha + beta · ρ_v``
+
+    With ``q = 1/(z − z0)`` (the view's inverse depth, 1/m) everything is an ordinary inverse-depth camera whose
+    centre sits at ``(0, 0, z0)`` of the camera frame, plus one scalar map ``ρ_v(q)``.
+    """
+
+    name: ViewName
+    width: int
+    height: int
+    focal_px: float
+    cx: float
+    cy: float
+    z0: float  # m
+    w_infinity: float
+    kappa: float  # m
+    alpha: float
+    beta: float
+
+    def project(self, points: ArrayLike) -> Array:
+        """Camera points (…, 3) in metres → view pixels (…, 2)."""
+        p = np.asarray(points, dtype=np.float64)
+        q = 1.0 / (p[..., 2] - self.z0)
+        return np.stack([self.focal_px * p[..., 0] * q + self.cx, self.focal_px * p[..., 1] * q + self.cy], -1)
+
+    def unproject(self, pixels: ArrayLike, depth: ArrayLike) -> Array:
+        """View pixels (…, 2) and depth z_C (…) in metres → camera points (…, 3)."""
+        uv = np.asarray(pixels, dtype=np.float64)
+        z = np.asarray(depth, dtype=np.float64)
+        r = (z - self.z0) / self.focal_px
+        return np.stack([(uv[..., 0] - self.cx) * r, (uv[..., 1] - self.cy) * r, z + 0.0 * r], -1)
+
+    def project_jacobian(self, points: ArrayLike) -> Array:
+        """d pixel / d camera point: (…, 2, 3). By pose (left increment): times ``[I | −hat(X)]``."""
+        p = np.asarray(points, dtype=np.float64)
+        q = 1.0 / (p[..., 2] - self.z0)
+        j = np.zeros((*p.shape[:-1], 2, 3))
+        j[..., 0, 0] = j[..., 1, 1] = self.focal_px * q
+        j[..., 0, 2] = -self.focal_px * p[..., 0] * q * q
+        j[..., 1, 2] = -self.focal_px * p[..., 1] * q * q
+        return j
+
+    def inv_depth_of(self, depth: ArrayLike) -> Array:
+        """z_C in metres → the view's inverse depth ``q = 1/(z_C − z0)``."""
+        return 1.0 / (np.asarray(depth, dtype=np.float64) - self.z0)
+
+    def depth_of(self, inv_depth: ArrayLike) -> Array:
+        """The view's inverse depth → z_C in metres."""
+        return self.z0 + 1.0 / np.asarray(inv_depth, dtype=np.float64)
+
+    def inv_virtual_depth(self, inv_depth: ArrayLike) -> Array:
+        """The view's inverse depth q → true inverse virtual depth ρ_v."""
+        w = self.w_infinity + self.kappa * np.asarray(inv_depth, dtype=np.float64)
+        return (1.0 / w - self.alpha) / self.beta
+
+    def inv_virtual_depth_slope(self, inv_depth: ArrayLike) -> Array:
+        """dρ_v/dq at the view's inverse depth q (negative: nearer points have smaller ρ_v)."""
+        w = self.w_infinity + self.kappa * np.asarray(inv_depth, dtype=np.float64)
+        return -self.kappa / (self.beta * w * w)
+
+    def inv_depth_from_virtual(self, inv_virtual_depth: ArrayLike) -> Array:
+        """True ρ_v → the view's inverse depth q (may be ≤ 0 for noisy measurements beyond infinity)."""
+        inv_w = self.alpha + self.beta * np.asarray(inv_virtual_depth, dtype=np.float64)
+        return (1.0 / inv_w - self.w_infinity) / self.kappa
+
+    @property
+    def pinhole(self) -> Array:
+        """3×3 intrinsic matrix of the view."""
+        return np.array([[self.focal_px, 0.0, self.cx], [0.0, self.focal_px, self.cy], [0.0, 0.0, 1.0]])
+
+
+@dataclass(frozen=True)
+class PlenopticCamera:
+    """Geometry of one calibrated camera. Build it with :meth:`from_calibration`."""
+
+    calibration: Calibration
+
+    @classmethod
+    def from_calibration(cls, calibration: Calibration) -> PlenopticCamera:
+        """The camera a ``camera.yaml`` describes."""
+        return cls(calibration)
+
+    @property
+    def f_L(self) -> float:
+        """Main-lens focal length, mm."""
+        return self.calibration.main_lens.focal_length_mm
+
+    @property
+    def b_L0(self) -> float:
+        """Distance main lens → micro-lens array, mm."""
+        return self.calibration.main_lens.mla_distance_mm
+
+    @property
+    def B(self) -> float:
+        """Distance micro-lens array → sensor, mm."""
+        return self.calibration.mla.sensor_distance_mm
+
+    @property
+    def lam(self) -> float:
+        """λ = b_L0/(b_L0+B): micro-image centres → micro-lens centres about the principal point."""
+        return self.b_L0 / (self.b_L0 + self.B)
+
+    @property
+    def pixel_mm(self) -> float:
+        """Raw pixel size, mm."""
+        return self.calibration.sensor.pixel_size_um * MM
+
+    @property
+    def tf_scale(self) -> int:
+        """k: raw pixels per totally focused pixel."""
+        return self.calibration.totally_focused.scale
+
+    @property
+    def tf_size(self) -> tuple[int, int]:
+        """(width, height) of the totally focused image."""
+        s = self.calibration.sensor
+        return s.width // self.tf_scale, s.height // self.tf_scale
+
+    @property
+    def principal_point(self) -> Array:
+        """c_L in raw pixels."""
+        return np.array(self.calibration.main_lens.principal_point_px)
+
+    @property
+    def inv_virtual_depth_at_infinity(self) -> float:
+        """ρ_v of a point at infinity (negative or huge when the camera is focused nearer: b_L0 ≥ f_L)."""
+        gap = self.f_L - self.b_L0
+        return self.B / gap if gap != 0.0 else np.inf
+
+    def raw_from_tf(self, xy: ArrayLike) -> Array:
+        """TF pixel coordinates → raw pixel coordinates of the same point of the sensor plane."""
+        return self.tf_scale * (np.asarray(xy, dtype=np.float64) + 0.5) - 0.5
+
+    def tf_from_raw(self, xy: ArrayLike) -> Array:
+        """Raw pixel coordinates → TF pixel coordinates."""
+        return (np.asarray(xy, dtype=np.float64) + 0.5) / self.tf_scale - 0.5
+
+    def view(self, name: ViewName | None = None) -> FocusedView:
+        """The central or focal totally focused view (default: the one named in the calibration)."""
+        name = name or self.calibration.totally_focused.view
+        width, height = self.tf_size
+        cx, cy = self.tf_from_raw(self.principal_point)
+        s_tf = self.tf_scale * self.pixel_mm
+        f, b, B = self.f_L, self.b_L0, self.B
+        if name == "focal":
+            numbers = (f / s_tf, f * MM, (f - b) / B, f * f / B * MM, 0.0, 1.0)
+        else:
+            numbers = ((b + B) / s_tf, 0.0, (b + B) * (f - b) / (B * f), b * (b + B) / B * MM, 1.0 - self.lam, self.lam)
+        focal, z0, w_infinity, kappa, alpha, beta = numbers
+        return FocusedView(name, width, height, focal, float(cx), float(cy), z0, w_infinity, kappa, alpha, beta)
+
+    # --- main lens: metric depth ↔ virtual depth (thin lens) -------------------------------------------------
+
+    def virtual_depth(self, depth: ArrayLike) -> Array:
+        """z_C in metres → virtual depth v; NaN where the point is nearer than f_L or v ≤ 0."""
+        z = np.asarray(depth, dtype=np.float64) / MM
+        with np.errstate(divide="ignore", invalid="ignore"):
+            image_distance = self.f_L / (1.0 - self.f_L / z)  # f z/(z − f), finite at z = ∞
+            v = (image_distance - self.b_L0) / self.B
+        return np.where((z > self.f_L) & (v > 0), v, np.nan)
+
+    def depth(self, virtual_depth: ArrayLike) -> Array:
+        """Virtual depth v → z_C in metres; inf at infinity, NaN beyond it or where v ≤ 0."""
+        v = np.asarray(virtual_depth, dtype=np.float64)
+        image_distance = self.b_L0 + v * self.B
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.f_L * image_distance / (image_distance - self.f_L) * MM
+        return np.where((v > 0) & (image_distance >= self.f_L), z, np.nan)
+
+    def inv_virtual_depth(self, inv_depth: ArrayLike) -> Array:
+        """ρ_C = 1/z_C (1/m) → ρ_v; the smooth formula, continued through infinity (ρ_C ≤ 0)."""
+        r = np.asarray(inv_depth, dtype=np.float64) * MM
+        f, b, B = self.f_L, self.b_L0, self.B
+        return B * (1.0 - f * r) / ((f - b) + f * b * r)
+
+    def inv_virtual_depth_slope(self, inv_depth: ArrayLike) -> Array:
+        """dρ_v/dρ_C with ρ_C in 1/m."""
+        r = np.asarray(inv_depth, dtype=np.float64) * MM
+        f, b, B = self.f_L, self.b_L0, self.B
+        return -B * f * f / ((f - b) + f * b * r) ** 2 * MM
+
+    def inv_depth(self, inv_virtual_depth: ArrayLike) -> Array:
+        """ρ_v → ρ_C = 1/z_C in 1/m; ≤ 0 for measurements at or beyond infinity."""
+        rho = np.asarray(inv_virtual_depth, dtype=np.float64)
+        f, b, B = self.f_L, self.b_L0, self.B
+        return (B - (f - b) * rho) / (f * (B + b * rho)) / MM
+
+    def depth_sigma(self, depth: ArrayLike, sigma: ArrayLike) -> Array:
+        """σ(z_C) in metres of a point at depth z_C whose inverse virtual depth has σ(ρ_v)."""
+        z = np.asarray(depth, dtype=np.float64)
+        return z * z * np.asarray(sigma, dtype=np.float64) / np.abs(self.inv_virtual_depth_slope(1.0 / z))
+
+    # --- virtual image space Π_pl ----------------------------------------------------------------------------
+
+    def project_virtual(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Camera points (…, 3) in metres → (x_V in raw pixels (…, 2), virtual depth v (…))."""
+        p = np.asarray(points, dtype=np.float64)
+        v = self.virtual_depth(p[..., 2])
+        image_distance = self.b_L0 + v * self.B
+        x = p[..., :2] / p[..., 2:] * (image_distance / self.pixel_mm)[..., None]
+        return x + self.principal_point, v
+
+    def unproject_virtual(self, x_virtual: ArrayLike, virtual_depth: ArrayLike) -> Array:
+        """Virtual image points in raw pixels (…, 2) with v (…) → camera points (…, 3) in metres."""
+        x = (np.asarray(x_virtual, dtype=np.float64) - self.principal_point) * self.pixel_mm
+        v = np.asarray(virtual_depth, dtype=np.float64)
+        z = self.depth(v)
+        return np.concatenate([x * (z / (self.b_L0 + v * self.B))[..., None], z[..., None]], -1)
+
+    # --- the micro-image-centre convention (what vendors' software measures) ---------------------------------
+
+    def naive_from_true(self, inv_virtual_depth: ArrayLike) -> Array:
+        """ρ_v → 1/v_n, measured when micro-image centres stand in for micro-lens centres."""
+        return (1.0 - self.lam) + self.lam * np.asarray(inv_virtual_depth, dtype=np.float64)
+
+    def true_from_naive(self, inv_naive: ArrayLike) -> Array:
+        """1/v_n → ρ_v."""
+        return (np.asarray(inv_naive, dtype=np.float64) - (1.0 - self.lam)) / self.lam
+
+    # --- micro-lens projection -------------------------------------------------------------------------------
+
+    def lens_centres(self, image_centres: ArrayLike) -> Array:
+        """Undistorted micro-image centres c_I (…, 2) → micro-lens centres c_ML (…, 2), raw pixels."""
+        c = np.asarray(image_centres, dtype=np.float64)
+        return self.principal_point + (c - self.principal_point) * self.lam
+
+    def raw_from_virtual(self, x_virtual: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike) -> Array:
+        """Where a micro-lens at c_ML images the virtual point: undistorted raw pixels (…, 2)."""
+        x, c = np.asarray(x_virtual, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
+        return c + (x - c) * np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
