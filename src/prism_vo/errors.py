@@ -3,7 +3,9 @@
 
 
 class PrismError(Exception):
-    """Base of all errors the program reports in one sentence (exit code 2)."""
+    """Base of all errors the program reports in one sentence."""
+
+    exit_code = 2
 
 
 class InputError(PrismError):
@@ -24,3 +26,9 @@ class MissingExtraError(PrismError):
 
 class DegenerateError(PrismError):
     """The data do not determine what was asked for (too few poses, a straight line, no overlap)."""
+
+
+class TrackingLostError(PrismError):
+    """Tracking was lost and could not be recovered; what was estimated until then is on disk."""
+
+    exit_code = 3

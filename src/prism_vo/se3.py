@@ -99,7 +99,7 @@ def rotation_angle(r: Array) -> float:
 
 
 def rotation_to_quaternion(r: Array) -> Array:
-    """3×3 rotation → unit quaternion ``(x, y, z, w)`` with w ≥ 0 (largest component first: no cancellation)."""
+    """3×3 rotation → unit quaternion ``(x, y, z, w)`` with w ≥ 0, without cancellation."""
     d = np.array([r[0, 0], r[1, 1], r[2, 2]])
     trace = d.sum()
     candidates = np.append(d, trace)
@@ -154,14 +154,14 @@ class Similarity(NamedTuple):
 
 
 def align(source: Array, target: Array, with_scale: bool) -> Similarity:
-    """Least-squares similarity (or rigid motion) from source points (N, 3) onto target points (Umeyama 1991)."""
+    """Least-squares similarity (or rigid motion) of source points (N, 3) onto target (Umeyama 1991)."""
     if source.shape != target.shape or source.ndim != 2 or len(source) < 3:
         raise DegenerateError("An alignment needs at least 3 pairs of positions.")
     mu_s, mu_t = source.mean(0), target.mean(0)
     ds, dt = source - mu_s, target - mu_t
     u, s, vt = np.linalg.svd(dt.T @ ds / len(source))
     if s[1] <= 1e-12 * max(s[0], 1e-300):
-        raise DegenerateError("The positions lie on a straight line (or in one point): rotation is not determined.")
+        raise DegenerateError("The positions lie on one line or in one point, so no rotation is determined.")
     sign = np.ones(3)
     if np.linalg.det(u) * np.linalg.det(vt) < 0:
         sign[2] = -1.0

@@ -3,46 +3,40 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from prism_vo.errors import CalibrationError, InputError
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+from prism_vo.errors import CalibrationError
+from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml, write_text_atomically
 
 
-class Sensor(_Strict):
+class Sensor(StrictModel):
     width: int = Field(ge=16, le=65536)
     height: int = Field(ge=16, le=65536)
     pixel_size_um: float = Field(gt=0)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
 
 
-class Distortion(_Strict):
+class Distortion(StrictModel):
     radial: tuple[float, float] = (0.0, 0.0)
     tangential: tuple[float, float] = (0.0, 0.0)
 
 
-class MainLens(_Strict):
+class MainLens(StrictModel):
     focal_length_mm: float = Field(gt=0)
     mla_distance_mm: float = Field(gt=0)
     principal_point_px: tuple[float, float]
     distortion: Distortion = Distortion()
 
 
-class LensType(_Strict):
+class LensType(StrictModel):
     focus_virtual_depth: float = Field(gt=1.0)
 
 
-class MicroLenses(_Strict):
+class MicroLenses(StrictModel):
     sensor_distance_mm: float = Field(gt=0)
     layout: Literal["hexagonal", "rectangular"] = "hexagonal"
     pitch_px: float = Field(gt=3)
@@ -52,16 +46,16 @@ class MicroLenses(_Strict):
     lens_types: tuple[LensType, ...] = Field(min_length=1)
 
 
-class TotallyFocused(_Strict):
+class TotallyFocused(StrictModel):
     scale: int = Field(default=2, ge=1, le=16)
     view: Literal["central", "focal"] = "central"
 
 
-class Response(_Strict):
+class Response(StrictModel):
     gamma: float = Field(default=1.0, gt=0)
 
 
-class Calibration(_Strict):
+class Calibration(StrictModel):
     """The whole ``camera.yaml``."""
 
     format: Literal["prism-vo/camera/1"] = "prism-vo/camera/1"
@@ -101,51 +95,5 @@ def load_calibration(path: Path | str) -> Calibration:
 def save_calibration(calibration: Calibration, path: Path | str) -> None:
     """Write a ``camera.yaml`` that loads back to an equal object."""
     data = calibration.model_dump(mode="json")
-    Path(path).write_text(yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110))
-
-
-def read_yaml(path: Path) -> Any:
-    """Parse a YAML file or say in one sentence why not."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.")
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark is not None else ""
-        raise InputError(f"{path}: not a YAML file{where}.") from error
-
-
-def parse_strict(model: type[Model], data: Any, path: Path, kind: type[InputError]) -> Model:
-    """Validate ``data``; turn pydantic's list of faults into one sentence with a suggestion."""
-    if not isinstance(data, dict):
-        raise kind(f"{path}: expected a mapping of keys, found {type(data).__name__}.")
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = _known_keys(model, first["loc"][:-1])
-            close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(sorted(known))}."
-            raise kind(f"{path}: unknown key {key!r}{hint}") from error
-        if first["type"] == "missing":
-            raise kind(f"{path}: key {key!r} is missing.") from error
-        message = str(first["msg"]).removeprefix("Value error, ")
-        where = f"key {key!r}: " if key else ""
-        raise kind(f"{path}: {where}{message}.") from error
-
-
-def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    fields = model.model_fields
-    for part in location:
-        if isinstance(part, int) or part not in fields:
-            continue
-        annotation: Any = fields[part].annotation
-        arguments = [annotation, *getattr(annotation, "__args__", ())]
-        inner = [a for a in arguments if isinstance(a, type) and issubclass(a, BaseModel)]
-        if not inner:
-            return []
-        fields = inner[0].model_fields
-    return list(fields)
+    text = yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110)
+    write_text_atomically(Path(path), text)

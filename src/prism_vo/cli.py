@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``prism-vo`` command: a table of lazily loaded commands, and the one place errors are caught."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from cyclopts import App, CycloptsError
+
+from prism_vo import __version__
+from prism_vo.errors import PrismError
+
+EXIT_OK, EXIT_INPUT, EXIT_INTERRUPTED = 0, 2, 130
+
+# name on the command line, function "module:function" in prism_vo.commands, one line of help
+COMMANDS = (
+    ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
+    ("config", "config:config", "Print all settings with their defaults and comments."),
+    ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of Raytrix and LiFCal XML."),
+    ("calibrate", "calibrate:calibrate", "Calibrate the micro-lens grid and the optics from images."),
+    ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
+    ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
+    ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
+    ("eval", "eval:evaluate", "Compare a trajectory with ground truth."),
+    ("bench", "bench:bench", "Run a benchmark over sequences and print its tables."),
+    ("export", "export:export", "Write a sequence or result in another program's format."),
+    ("view", "view:view", "Look at a result."),
+    ("demo", "demo:demo", "Simulate a short loop, run, and print the errors against the truth."),
+)  # fmt: skip
+
+
+def build_app() -> App:
+    """The application with every command whose module is installed."""
+    app = App(
+        name="prism-vo",
+        help="Metric visual odometry with a single focused plenoptic camera.",
+        version=__version__,
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for name, target, help_line in COMMANDS:
+        module, function = target.split(":")
+        path = f"prism_vo.commands.{module}"
+        if find_spec(path) is not None:
+            app.command(f"{path}:{function}", name=name, help=help_line)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code (0, 2 for wrong input, 3 when tracking was lost)."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = build_app()(tokens, exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except PrismError as error:
+        return _report(str(error), error.exit_code)
+    except CycloptsError as error:
+        return _report(f"{_one_line(str(error))} Try: prism-vo {_known_command(tokens)}--help", EXIT_INPUT)
+    except BrokenPipeError:
+        # the reader of our output (head, less) went away, which is no error; nothing may be flushed to it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except OSError as error:
+        return _report(f"{error.filename or 'operating system'}: {error.strerror or error}.", EXIT_INPUT)
+    except KeyboardInterrupt:
+        return _report("Interrupted.", EXIT_INTERRUPTED)
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def _report(sentence: str, code: int) -> int:
+    print(f"prism-vo: {sentence}", file=sys.stderr)
+    return code
+
+
+def _one_line(text: str) -> str:
+    sentence = " ".join(text.split())
+    return sentence if sentence.endswith((".", "?", "!")) else sentence + "."
+
+
+def _known_command(tokens: list[str]) -> str:
+    names = {name for name, _, _ in COMMANDS}
+    return f"{tokens[0]} " if tokens and tokens[0] in names else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

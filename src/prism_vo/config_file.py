@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings to and from YAML: the commented listing, strict loading, exact dumping."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+from pydantic import TypeAdapter
+
+from prism_vo.config import Config
+from prism_vo.errors import ConfigError
+from prism_vo.yaml_files import read_yaml, unknown_key, validate_json
+
+_FIELD = re.compile(r"^    (\w+): [^#]*?(?:\s+# ?(.*))?$")
+
+
+def load_config(path: Path) -> Config:
+    """Read settings from YAML (any subset of them); unknown keys and wrong types are one sentence each."""
+    return config_from_dict(read_yaml(path) or {}, path)
+
+
+def config_from_dict(data: Any, path: Path) -> Config:
+    """Strictly build settings from nested mappings; ``path`` names their source in messages."""
+    _refuse_unknown(Config, data, path, "")
+    adapter = TypeAdapter(Config)
+    return validate_json(
+        lambda text: adapter.validate_json(text, strict=True), data, path, ConfigError, lambda _: []
+    )
+
+
+def config_to_dict(config: Any) -> dict[str, Any]:
+    """Nested plain mappings of all settings, ready for YAML or JSON."""
+    return {f.name: _plain(getattr(config, f.name)) for f in fields(config)}
+
+
+def commented_yaml(config: Config | None = None) -> str:
+    """All settings as YAML, each with the comment it has in the source; loads back to the same settings."""
+    return "\n".join(_lines(config or Config(), "")) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return config_to_dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _lines(config: Any, indent: str) -> list[str]:
+    comments = _comments(type(config))
+    lines = [f"{indent}# {(type(config).__doc__ or '').strip().splitlines()[0]}"]
+    for f in fields(config):
+        value = getattr(config, f.name)
+        if is_dataclass(value):
+            lines += ["", f"{indent}{f.name}:", *_lines(value, indent + "  ")]
+            continue
+        text = (
+            yaml.safe_dump(_plain(value), default_flow_style=True, width=10**6).removesuffix("...\n").strip()
+        )
+        comment = comments.get(f.name, "")
+        lines.append(
+            f"{indent}{f.name}: {text}".ljust(40) + f"  # {comment}"
+            if comment
+            else f"{indent}{f.name}: {text}"
+        )
+    return lines
+
+
+def _comments(kind: type) -> dict[str, str]:
+    """Comment of each field: behind it, or on the lines above it."""
+    out: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            above.append(stripped.lstrip("# "))
+            continue
+        match = _FIELD.match(line)
+        if match:
+            out[match[1]] = " ".join([*above, match[2] or ""]).strip()
+        above = []
+    return out
+
+
+def _refuse_unknown(kind: type, data: Any, path: Path, prefix: str) -> None:
+    if not isinstance(data, dict):
+        return  # the validator says what is wrong with it
+    hints = get_type_hints(kind)
+    for key, value in data.items():
+        if key not in hints:
+            raise ConfigError(f"{path}: {unknown_key(f'{prefix}{key}', str(key), list(hints))}")
+        if is_dataclass(hints[key]):
+            _refuse_unknown(hints[key], value, path, f"{prefix}{key}.")
