@@ -24,7 +24,7 @@ COMMANDS = (
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
-    ("eval", "eval:evaluate", "Compare a trajectory with ground truth."),
+    ("eval", "evaluate:evaluate", "Compare a trajectory with ground truth."),
     ("bench", "bench:bench", "Run a benchmark over sequences and print its tables."),
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),

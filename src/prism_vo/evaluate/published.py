@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures printed in the PRISM-VO paper (Fleith, Zirbel, Cremers, Zeller, 2026).
 
-They were measured by its authors on REAL recordings. They stand beside ours for orientation; simulated sequences
-of the same names are other scenes, so the two columns are never the same experiment.
+They were measured by its authors on REAL recordings. They stand beside ours for orientation; simulated
+sequences of the same names are other scenes, so the two columns are never the same experiment.
 """
 
 from __future__ import annotations
