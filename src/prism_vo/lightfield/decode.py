@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The light-field decoder: three speeds over one raw image, the same numbers from each."""
+
+from __future__ import annotations
+
+import threading
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.config import DecodeConfig
+from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.focus import FocusTable
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.raw import BILINEAR_BLUR, prepare
+from prism_vo.optics.camera import FocusedView, PlenopticCamera
+from prism_vo.optics.photometric import (
+    Vignetting,
+    linear,
+    luminance,
+    vignetting_from_scene,
+    vignetting_from_white,
+)
+from prism_vo.types import DecodedFrame, FloatImage, RawFrame
+
+FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
+
+
+class Decoder:
+    """Raw plenoptic images → totally focused (TF) images and inverse virtual depth with variance.
+
+    ``white`` is the image of an evenly lit target; without it vignetting is estimated from the first frame.
+    """
+
+    def __init__(
+        self,
+        camera: PlenopticCamera,
+        config: DecodeConfig | None = None,
+        white: NDArray[np.generic] | None = None,
+    ) -> None:
+        self.config = config or DecodeConfig()
+        self.camera = camera
+        self.geometry = StereoGeometry.of(camera, self.config)
+        self._bands = Bands(self.config.threads)
+        self._focus = FocusTable(self.geometry, self._bands)
+        self._vignetting: Vignetting | None = None
+        if white is not None:
+            self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
+        self._prepared: list[tuple[RawFrame, FloatImage]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def view(self) -> FocusedView:
+        """The TF view everything is decoded on."""
+        return self.geometry.view
+
+    def focus(self, raw: RawFrame) -> DecodedFrame:
+        """The TF image alone (h, w), in milliseconds: no depth is measured."""
+        image = self._focus(self._prepare(raw))
+        return DecodedFrame(
+            raw.index, raw.time, self.view, image, None, None, None, raw.exposure, self._focus_color(raw)
+        )
+
+    def vignetting(self, raw: RawFrame) -> Vignetting:
+        """Of the white image, or estimated from the first frame seen."""
+        if self._vignetting is None:
+            self._vignetting = vignetting_from_scene(self.camera, self.geometry.array, raw.image)
+        return self._vignetting
+
+    def _prepare(self, raw: RawFrame) -> FloatImage:
+        """Luminance without vignetting, made once a frame."""
+        with self._lock:
+            for frame, image in self._prepared:
+                if frame is raw:
+                    return image
+            gain = self.vignetting(raw).gain
+            values = luminance(linear(self.camera, raw.image))
+            image = prepare(values, gain, self._sharpening, self._bands)
+            self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
+            return image
+
+    @property
+    def _sharpening(self) -> float:
+        """Blur of bilinear sampling, and of the raw pixel (variance 1/12) beyond the TF pixel's own."""
+        spacing = self.camera.tf_scale * self.geometry.rest_slope  # raw px between TF pixels
+        return BILINEAR_BLUR + max(0.0, 1.0 - spacing * spacing) / 24.0
+
+    def _focus_color(self, raw: RawFrame) -> NDArray[np.uint8] | None:
+        values = (
+            linear(self.camera, raw.image)
+            if raw.image.ndim == 3 or self.camera.calibration.sensor.bayer
+            else None
+        )
+        if values is None or values.ndim == 2:
+            return None
+        gain = self.vignetting(raw).gain
+        channels = [
+            self._focus(prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._bands))
+            for i in range(3)
+        ]
+        return cv2.merge([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels])

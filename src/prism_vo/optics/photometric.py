@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the numbers a sensor writes to light: bit depth, response curve, colour, and vignetting of micro-images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.errors import InputError
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.mla import MicroLensArray
+
+FloatImage = NDArray[np.float32]
+
+LUMINANCE = np.array([0.25, 0.5, 0.25], np.float32)  # R, G, B: the weights of a Bayer cell
+DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
+PROFILE_BIN_PX = 0.5
+SATURATION = 254.0
+_BAYER = {
+    "RGGB": cv2.COLOR_BayerRGGB2RGB,
+    "BGGR": cv2.COLOR_BayerBGGR2RGB,
+    "GRBG": cv2.COLOR_BayerGRBG2RGB,
+    "GBRG": cv2.COLOR_BayerGBRG2RGB,
+}
+
+
+@dataclass(frozen=True)
+class Vignetting:
+    """What one pixel of the sensor receives of the light of its micro-lens.
+
+    ``gain`` (H, W) multiplies a linear raw image; 0 marks pixels outside every micro-image.
+    ``profile`` is the mean transmission V(r), r in raw pixels from the micro-image centre, V(0) = 1.
+    """
+
+    gain: FloatImage
+    radii: NDArray[np.float64]
+    profile: NDArray[np.float64]
+
+    def transmission(self, radius: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """V at a distance from the micro-image centre."""
+        return np.interp(radius, self.radii, self.profile)
+
+
+def linear(camera: PlenopticCamera, image: NDArray[np.generic]) -> FloatImage:
+    """Raw values → linear intensity 0–255: (H, W), or (H, W, 3) RGB for colour sensors."""
+    sensor = camera.calibration.sensor
+    if image.shape[:2] != (sensor.height, sensor.width):
+        raise InputError(
+            f"raw image is {image.shape[1]}×{image.shape[0]} but camera.yaml describes a {sensor.width}×"
+            f"{sensor.height} sensor; use the calibration of this camera."
+        )
+    if image.dtype not in (np.uint8, np.uint16, np.float32):
+        raise InputError(f"raw image has pixels of type {image.dtype}; 8- or 16-bit images are needed.")
+    if sensor.bayer is not None and image.ndim == 2:
+        mosaic = image if image.dtype != np.float32 else np.clip(image * 257.0, 0, 65535).astype(np.uint16)
+        scale = 257.0 if mosaic.dtype == np.uint16 else 1.0
+        values = cv2.cvtColor(mosaic, _BAYER[sensor.bayer]).astype(np.float32) / np.float32(scale)
+    elif image.dtype == np.uint16:
+        values = image.astype(np.float32) / np.float32(257.0)
+    else:
+        values = image.astype(np.float32, copy=False)
+    gamma = camera.calibration.response.gamma
+    if gamma != 1.0:
+        values = np.float32(255.0) * np.power(np.maximum(values, 0) / np.float32(255.0), np.float32(gamma))
+    return np.ascontiguousarray(values)
+
+
+def luminance(values: FloatImage) -> FloatImage:
+    """(H, W) unchanged, (H, W, 3) RGB → (H, W)."""
+    return values if values.ndim == 2 else np.ascontiguousarray(values @ LUMINANCE)
+
+
+def vignetting_from_white(
+    camera: PlenopticCamera, array: MicroLensArray, white: NDArray[np.generic]
+) -> Vignetting:
+    """Divide by what an evenly lit target shows."""
+    light = luminance(linear(camera, white))
+    peak = float(np.percentile(light, 99.5))
+    if peak <= 0:
+        raise InputError("white image is black; take one of an evenly lit target or leave it out.")
+    distance = _centre_distance(array, light.shape)
+    inside = (distance < array.diameter / 2) & (light > DARKEST_SHARE * peak)
+    gain = np.where(inside, np.float32(peak) / np.maximum(light, 1e-3), 0.0).astype(np.float32)
+    radii, profile = _radial_profile(light, np.ones_like(light), distance, array)
+    return Vignetting(gain, radii, profile)
+
+
+def vignetting_from_scene(
+    camera: PlenopticCamera, array: MicroLensArray, image: NDArray[np.generic]
+) -> Vignetting:
+    """Without a white image: thousands of micro-images show unrelated texture, so their mean shows V(r)."""
+    light = luminance(linear(camera, image))
+    distance = _centre_distance(array, light.shape)
+    width = 2 * int(np.ceil(array.diameter)) + 1
+    surround = cv2.blur(light, (width, width), borderType=cv2.BORDER_REFLECT) + np.float32(1e-3)
+    radii, profile = _radial_profile(light, surround, distance, array)
+    profile = np.maximum.accumulate(profile[::-1])[::-1]  # a lens never transmits more towards its rim
+    shape = np.interp(distance, radii, profile)
+    inside = (distance < array.diameter / 2) & (shape > DARKEST_SHARE)
+    gain = np.where(inside, 1.0 / np.maximum(shape, DARKEST_SHARE), 0.0).astype(np.float32)
+    return Vignetting(gain, radii, profile)
+
+
+def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Distance of every raw pixel from the centre of its micro-image."""
+    out = np.full(shape[:2], np.inf, np.float32)
+    columns = np.arange(shape[1])
+    for y in range(shape[0]):
+        pixels = np.stack([columns, np.full(shape[1], y)], -1)
+        rows = array.nearest(pixels)
+        distance = np.linalg.norm(pixels - array.image_centres[rows], axis=1)
+        out[y] = np.where(rows >= 0, distance, np.inf)
+    return out
+
+
+def _radial_profile(
+    light: FloatImage, weight: FloatImage, distance: NDArray[np.float32], array: MicroLensArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean light over mean weight in rings about the micro-image centre, scaled to 1 at the centre."""
+    count = max(4, int(array.diameter / 2 / PROFILE_BIN_PX))
+    near = distance < count * PROFILE_BIN_PX
+    ring = (distance[near] / PROFILE_BIN_PX).astype(np.int64)
+    total = np.bincount(ring, light[near], count)
+    norm = np.bincount(ring, weight[near], count)
+    radius = np.bincount(ring, distance[near], count) / np.maximum(np.bincount(ring, minlength=count), 1)
+    profile = total / np.maximum(norm, 1e-6)
+    return radius, profile / max(profile[0], 1e-6)
