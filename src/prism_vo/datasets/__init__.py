@@ -1,1 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Recordings on disk as sequences of frames: ``open_sequence(path)``."""
+
+from prism_vo.datasets.registry import Loader, open_sequence
+from prism_vo.datasets.sequence import FileSequence, Sequence, SequenceFiles
+
+__all__ = ["FileSequence", "Loader", "Sequence", "SequenceFiles", "open_sequence"]

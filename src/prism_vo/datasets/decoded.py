@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ready-made focused images and virtual-depth maps → ``DecodedFrame`` in our conventions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.datasets.images import check_size, read_image, read_map
+from prism_vo.errors import InputError
+from prism_vo.optics.camera import PlenopticCamera, ViewName
+from prism_vo.optics.photometric import luminance
+from prism_vo.types import DecodedFrame, FloatImage
+from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
+
+
+class DecodedFormat(StrictModel):
+    """``decoded.yaml``: what the maps of a decoded sequence mean (no defaults guess a convention)."""
+
+    view: ViewName
+    convention: Literal["true", "micro-image"]
+    virtual_depth: Literal["lifcal16", "float32"] = "lifcal16"
+    sigma: Literal["float32", "none"] = "none"
+    distorted: bool = False
+
+
+def load_decoded_format(path: Path) -> DecodedFormat:
+    """Read a ``decoded.yaml``."""
+    data = read_yaml(path)
+    if isinstance(
+        data, dict
+    ):  # bare `true` and `none` are what people write; YAML reads the first as a truth value
+        data = {k: "true" if k == "convention" and v is True else v for k, v in data.items()}
+        data = {k: "none" if k == "sigma" and v is None else v for k, v in data.items()}
+    return parse_strict(DecodedFormat, data, path)
+
+
+def read_decoded_frame(
+    camera: PlenopticCamera,
+    form: DecodedFormat,
+    index: int,
+    time: float,
+    exposure: float | None,
+    focused: Path,
+    depth: Path | None,
+    sigma: Path | None,
+) -> DecodedFrame:
+    """Read one focused image with its maps (each optional) as a frame of true inverse virtual depths."""
+    stored = read_image(focused)
+    remedy = "totally_focused.scale of the camera file must give the focused images' size"
+    check_size(focused, stored, camera.tf_size, remedy)
+    image = luminance(_intensity(stored, camera.calibration.response.gamma))
+    inv_depth = variance = valid = None
+    if depth is not None:
+        inv_depth, valid = _inv_virtual_depth(camera, form, depth)
+        if sigma is not None:
+            variance = _variance(camera, form, sigma, valid)
+            valid = valid & np.isfinite(variance)
+            inv_depth = np.where(valid, inv_depth, np.float32(np.nan))
+        else:
+            variance = _modelled_variance(image, inv_depth)
+    frame = DecodedFrame(
+        index, time, camera.view(form.view), image, inv_depth, variance, valid, exposure, _color(stored)
+    )
+    return _undistorted(camera, frame) if form.distorted else frame
+
+
+def _intensity(stored: NDArray[Any], gamma: float) -> FloatImage:
+    """Stored values → linear float32 intensity 0–255."""
+    values = stored.astype(np.float32) / np.float32(257.0 if stored.dtype == np.uint16 else 1.0)
+    return values if gamma == 1.0 else np.float32(255.0) * (values / np.float32(255.0)) ** np.float32(gamma)
+
+
+def _color(stored: NDArray[Any]) -> NDArray[np.uint8] | None:
+    if stored.ndim == 2:
+        return None
+    return (stored >> 8).astype(np.uint8) if stored.dtype == np.uint16 else stored
+
+
+def _inv_virtual_depth(
+    camera: PlenopticCamera, form: DecodedFormat, path: Path
+) -> tuple[FloatImage, NDArray[np.bool_]]:
+    values = read_map(path)
+    check_size(path, values, camera.tf_size, "the depth map must have the focused images' size")
+    if form.virtual_depth == "lifcal16":
+        if values.dtype != np.uint16:
+            raise InputError(
+                f"{path}: a lifcal16 depth map is a 16-bit image, this one holds {values.dtype} values."
+            )
+        valid = values > 0
+        rho = 1.0 - values / 65535.0
+    else:
+        rho = values.astype(np.float64)
+        valid = np.isfinite(rho) & (rho > 0)
+    if form.convention == "micro-image":
+        rho = camera.true_from_naive(rho)
+    return np.where(valid, rho, np.nan).astype(np.float32), valid
+
+
+def _variance(
+    camera: PlenopticCamera, form: DecodedFormat, path: Path, valid: NDArray[np.bool_]
+) -> FloatImage:
+    sigma = read_map(path).astype(np.float64)
+    check_size(path, sigma, camera.tf_size, "the sigma map must have the focused images' size")
+    if form.convention == "micro-image":
+        sigma = sigma / camera.lam  # σ(1/v_n) = λ σ(ρ_v)
+    usable = valid & np.isfinite(sigma) & (sigma > 0)
+    return np.where(usable, sigma * sigma, np.inf).astype(np.float32)
+
+
+def _modelled_variance(image: FloatImage, inv_virtual_depth: FloatImage) -> FloatImage | None:
+    """Variance of maps that came without one, by the decoder's noise model."""
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("prism_vo.lightfield.variance") is None:
+        return None
+    model: Any = import_module("prism_vo.lightfield.variance").model_variance
+    return np.asarray(model(image, inv_virtual_depth), dtype=np.float32)
+
+
+def _undistorted(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFrame:
+    from prism_vo.datasets.undistort import undistorted_frame
+
+    return undistorted_frame(camera, frame)

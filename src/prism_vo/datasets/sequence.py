@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sequence is to the rest of the program, and the one implementation that reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.datasets.decoded import DecodedFormat, read_decoded_frame
+from prism_vo.datasets.images import check_size, read_image
+from prism_vo.errors import InputError
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.trajectory import Trajectory
+from prism_vo.types import DecodedFrame, RawFrame
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class Sequence(Protocol):
+    """Frames of one camera, read one at a time; iterating gives frame 0, 1, …"""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def camera(self) -> PlenopticCamera: ...
+    @property
+    def times(self) -> Array: ...
+    @property
+    def exposures(self) -> Array | None: ...
+    @property
+    def groundtruth(self) -> Trajectory | None: ...
+    @property
+    def white(self) -> NDArray[Any] | None: ...
+    @property
+    def is_decoded(self) -> bool:
+        """True: frames are ``DecodedFrame`` (ready-made focused images); False: ``RawFrame``."""
+        ...
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> RawFrame | DecodedFrame: ...
+    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]: ...
+
+
+@dataclass(frozen=True)
+class SequenceFiles:
+    """Where the parts of a sequence lie: raw images, or focused images with their maps."""
+
+    raw: tuple[Path, ...] = ()
+    focused: tuple[Path, ...] = ()
+    virtual_depth: tuple[Path, ...] = ()
+    virtual_depth_sigma: tuple[Path, ...] = ()
+    white: Path | None = None
+
+
+@dataclass(frozen=True)
+class FileSequence:
+    """A sequence of image files. Built by the loaders; opens an image only when its frame is asked for."""
+
+    name: str
+    path: Path
+    camera: PlenopticCamera
+    files: SequenceFiles
+    times: Array
+    exposures: Array | None = None
+    groundtruth: Trajectory | None = None
+    decoded_format: DecodedFormat | None = None  # None: raw images
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether frames come decoded (no raw images)."""
+        return self.decoded_format is not None
+
+    @property
+    def white(self) -> NDArray[Any] | None:
+        """The white image, read at each call; None if there is none."""
+        if self.files.white is None:
+            return None
+        image = read_image(self.files.white)
+        check_size(self.files.white, image, self._raw_size, "the white image must have the raw images' size")
+        return image
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int) -> RawFrame | DecodedFrame:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"frame {index} of {len(self)}")
+        index %= len(self)
+        time = float(self.times[index])
+        exposure = None if self.exposures is None else float(self.exposures[index])
+        if self.decoded_format is not None:
+            return self._decoded(index, time, exposure, self.decoded_format)
+        path = self.files.raw[index]
+        return RawFrame(index, time, self._raw(path), exposure, path)
+
+    @property
+    def _raw_size(self) -> tuple[int, int]:
+        sensor = self.camera.calibration.sensor
+        return sensor.width, sensor.height
+
+    def _raw(self, path: Path) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        image = read_image(path)
+        check_size(
+            path,
+            image,
+            self._raw_size,
+            "sensor.width and sensor.height of the camera file must be the image's",
+        )
+        bayer = self.camera.calibration.sensor.bayer
+        if bayer is not None and image.ndim == 3:
+            raise InputError(
+                f"{path}: is a colour image but the camera file says Bayer mosaic {bayer} (sensor.bayer)."
+            )
+        return image
+
+    def _decoded(self, index: int, time: float, exposure: float | None, form: DecodedFormat) -> DecodedFrame:
+        depth, sigma = self.files.virtual_depth, self.files.virtual_depth_sigma
+        return read_decoded_frame(
+            self.camera, form, index, time, exposure,
+            self.files.focused[index], depth[index] if depth else None, sigma[index] if sigma else None,
+        )  # fmt: skip

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A timed sequence of camera poses, and the TUM, KITTI and EuRoC files that hold one (full precision)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.errors import InputError
+from prism_vo.se3 import quaternion_to_rotation, rotation_to_quaternion
+from prism_vo.yaml_files import write_text_atomically
+
+Array = NDArray[np.float64]
+TrajectoryFormat = Literal["tum", "kitti", "euroc"]
+
+_POSE = "T_world_cam (camera to world), metres; camera frame: x right, y down, z forward"
+HEADERS: dict[TrajectoryFormat, str] = {
+    "tum": f"# time[s] tx ty tz qx qy qz qw: {_POSE}",
+    "kitti": f"# rows of the 3x4 matrix {_POSE}; times in the file <name>_times.txt",
+    "euroc": f"#timestamp [ns],p_x [m],p_y [m],p_z [m],q_w [],q_x [],q_y [],q_z []: {_POSE}",
+}
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """N poses ``T_world_cam`` (N, 4, 4) at increasing ``times`` (N,) in seconds."""
+
+    times: Array
+    poses: Array
+
+    def __post_init__(self) -> None:
+        if self.times.ndim != 1 or self.poses.shape != (len(self.times), 4, 4):
+            raise ValueError(
+                f"expected (N,) times and (N, 4, 4) poses, got {self.times.shape}, {self.poses.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[tuple[float, Array]]:
+        return iter(zip(self.times.tolist(), self.poses))
+
+    @property
+    def positions(self) -> Array:
+        """Camera centres in the world, (N, 3)."""
+        return self.poses[:, :3, 3]
+
+    @property
+    def length(self) -> float:
+        """Length of the path in metres."""
+        return float(np.linalg.norm(np.diff(self.positions, axis=0), axis=1).sum())
+
+    def select(self, which: NDArray[np.bool_] | NDArray[np.int_] | slice) -> Trajectory:
+        """The poses a mask, index array or slice picks."""
+        return Trajectory(self.times[which], self.poses[which])
+
+
+def read_trajectory(path: Path | str, form: TrajectoryFormat | None = None) -> Trajectory:
+    """Read a trajectory; without ``form`` columns tell TUM (8) from KITTI (12), commas EuRoC."""
+    path = Path(path)
+    rows, lines, commas = _read_numbers(path)
+    form = form or ("euroc" if commas else {8: "tum", 12: "kitti"}.get(rows.shape[1]))  # type: ignore[assignment]
+    columns = {"tum": 8, "kitti": 12, "euroc": 8}
+    if form is None or (rows.shape[1] != columns[form] and not (form == "euroc" and rows.shape[1] > 8)):
+        raise InputError(
+            f"{path}: {rows.shape[1]} numbers a line; a trajectory has 8 (TUM: t tx ty tz qx qy qz qw), "
+            "12 (KITTI) or at least 8 with commas (EuRoC)."
+        )
+    if form == "kitti":
+        times, poses = _kitti_times(path, len(rows)), _kitti_poses(rows, path, lines)
+    elif form == "euroc":
+        times, poses = rows[:, 0] / 1e9, _quaternion_poses(rows[:, 1:4], rows[:, [5, 6, 7, 4]], path, lines)
+    else:
+        times, poses = rows[:, 0], _quaternion_poses(rows[:, 1:4], rows[:, 4:8], path, lines)
+    if (backwards := np.flatnonzero(np.diff(times) <= 0)).size:
+        raise InputError(f"{path}, line {lines[backwards[0] + 1]}: the time does not increase.")
+    return Trajectory(times, poses)
+
+
+def write_trajectory(trajectory: Trajectory, path: Path | str, form: TrajectoryFormat = "tum") -> None:
+    """Write a trajectory in one step; KITTI's times go to ``<name>_times.txt`` beside it."""
+    path = Path(path)
+    if form == "kitti":
+        lines = [_numbers(pose[:3].ravel()) for pose in trajectory.poses]
+        write_text_atomically(_times_path(path), "".join(f"{t:.17g}\n" for t in trajectory.times))
+    elif form == "euroc":
+        lines = [_euroc_line(time, pose) for time, pose in trajectory]
+    else:
+        lines = [tum_line(time, pose) for time, pose in trajectory]
+    write_text_atomically(path, "\n".join([HEADERS[form], *lines]) + "\n")
+
+
+def tum_line(time: float, pose: Array) -> str:
+    """One TUM line (no newline) at full precision; for files that grow as frames are tracked."""
+    return _numbers(np.concatenate([[time], pose[:3, 3], rotation_to_quaternion(pose[:3, :3])]))
+
+
+def _euroc_line(time: float, pose: Array) -> str:
+    q = rotation_to_quaternion(pose[:3, :3])
+    return f"{round(time * 1e9)},{_numbers(np.concatenate([pose[:3, 3], q[[3, 0, 1, 2]]]), ',')}"
+
+
+def _numbers(values: Array, separator: str = " ") -> str:
+    return separator.join(f"{value:.17g}" for value in values)
+
+
+def _read_numbers(path: Path) -> tuple[Array, list[int], bool]:
+    """All rows of numbers, the line each stands on, and whether commas separate them."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file.") from error
+    rows: list[list[float]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.split("#")[0].strip()
+        if not content:
+            continue
+        try:
+            row = [float(word) for word in content.replace(",", " ").split()]
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: expected numbers, found {content[:40]!r}.") from error
+        if not np.isfinite(row).all():
+            raise InputError(f"{path}, line {number}: a number is not finite.")
+        if rows and len(row) != len(rows[0]):
+            raise InputError(
+                f"{path}, line {number}: {len(row)} numbers where the lines before have {len(rows[0])}."
+            )
+        rows.append(row)
+        lines.append(number)
+    if not rows:
+        raise InputError(f"{path}: holds no poses.")
+    return np.array(rows), lines, "," in text.splitlines()[lines[0] - 1]
+
+
+def _quaternion_poses(positions: Array, quaternions: Array, path: Path, lines: list[int]) -> Array:
+    norms = np.linalg.norm(quaternions, axis=1)
+    if (wrong := np.flatnonzero(np.abs(norms - 1.0) > 0.01)).size:
+        raise InputError(
+            f"{path}, line {lines[wrong[0]]}: the quaternion has length {norms[wrong[0]]:.3g}, not 1."
+        )
+    poses = np.tile(np.eye(4), (len(positions), 1, 1))
+    poses[:, :3, 3] = positions
+    poses[:, :3, :3] = [quaternion_to_rotation(q) for q in quaternions]
+    return poses
+
+
+def _kitti_poses(rows: Array, path: Path, lines: list[int]) -> Array:
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3] = rows.reshape(-1, 3, 4)
+    for pose, line in zip(poses, lines):
+        r = pose[:3, :3]
+        fault = float(np.abs(r @ r.T - np.eye(3)).max())
+        if fault > 0.01 or np.linalg.det(r) < 0:
+            raise InputError(f"{path}, line {line}: the 3x3 part is not a rotation.")
+        if fault > 1e-12:  # few digits in the file: take the nearest rotation
+            u, _, vt = np.linalg.svd(r)
+            pose[:3, :3] = u @ vt
+    return poses
+
+
+def _times_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}_times.txt")
+
+
+def _kitti_times(path: Path, count: int) -> Array:
+    beside = _times_path(path)
+    if not beside.is_file():
+        return np.arange(count, dtype=np.float64)
+    rows, _, _ = _read_numbers(beside)
+    if rows.shape != (count, 1):
+        raise InputError(f"{beside}: expected {count} lines with one time each, as {path.name} has poses.")
+    return rows[:, 0]
