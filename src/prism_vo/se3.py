@@ -24,14 +24,9 @@ def hat(w: Array) -> Array:
 
 def so3_exp(w: Array) -> Array:
     """Rotation vector → 3×3 rotation (Rodrigues)."""
-    theta2 = float(w @ w)
-    theta = np.sqrt(theta2)
-    if theta < 1e-5:
-        a, b = 1.0 - theta2 / 6.0, 0.5 - theta2 / 24.0
-    else:
-        a, b = np.sin(theta) / theta, (1.0 - np.cos(theta)) / theta2
+    theta = float(np.linalg.norm(w))
     k = hat(w)
-    return np.eye(3) + a * k + b * (k @ k)
+    return np.eye(3) + _sinc(theta) * k + 0.5 * _sinc(0.5 * theta) ** 2 * (k @ k)
 
 
 def so3_log(r: Array) -> Array:
@@ -44,15 +39,21 @@ def so3_log(r: Array) -> Array:
     return v * (2.0 * np.arctan2(n, w) / n)
 
 
+def _sinc(x: float) -> float:
+    """sin(x)/x without cancellation at 0."""
+    return float(np.sin(x) / x) if abs(x) > 1e-4 else 1.0 - x * x / 6.0
+
+
 def _left_jacobian(w: Array) -> Array:
-    theta2 = float(w @ w)
-    theta = np.sqrt(theta2)
-    if theta < 1e-4:
-        a, b = 0.5 - theta2 / 24.0, 1.0 / 6.0 - theta2 / 120.0
-    else:
-        a, b = (1.0 - np.cos(theta)) / theta2, (theta - np.sin(theta)) / (theta2 * theta)
+    """V of the exponential map: ``I + (1 − cos θ)/θ² K + (θ − sin θ)/θ³ K²``."""
+    theta = float(np.linalg.norm(w))
+    if theta > 0.1:
+        cubic = (theta - np.sin(theta)) / theta**3
+    else:  # series: the difference would cancel
+        x = theta * theta
+        cubic = 1 / 6 - x / 120 * (1 - x / 42 * (1 - x / 72))
     k = hat(w)
-    return np.eye(3) + a * k + b * (k @ k)
+    return np.eye(3) + 0.5 * _sinc(0.5 * theta) ** 2 * k + cubic * (k @ k)
 
 
 def exp(xi: Array) -> Array:
@@ -157,6 +158,8 @@ def align(source: Array, target: Array, with_scale: bool) -> Similarity:
     """Least-squares similarity (or rigid motion) of source points (N, 3) onto target (Umeyama 1991)."""
     if source.shape != target.shape or source.ndim != 2 or len(source) < 3:
         raise DegenerateError("An alignment needs at least 3 pairs of positions.")
+    if not (np.isfinite(source).all() and np.isfinite(target).all()):
+        raise DegenerateError("An alignment needs finite positions; one is not a number.")
     mu_s, mu_t = source.mean(0), target.mean(0)
     ds, dt = source - mu_s, target - mu_t
     u, s, vt = np.linalg.svd(dt.T @ ds / len(source))

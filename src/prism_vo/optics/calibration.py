@@ -12,6 +12,9 @@ from pydantic import Field, model_validator
 from prism_vo.errors import CalibrationError
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml, write_text_atomically
 
+LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
+LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
+
 
 class Sensor(StrictModel):
     width: int = Field(ge=16, le=65536)
@@ -74,16 +77,31 @@ class Calibration(StrictModel):
             raise ValueError("mla.pitch_px: the sensor holds fewer than three micro-lenses a side")
         if mla.border_px * 2 >= mla.pitch_px - 2:
             raise ValueError("mla.border_px: the border leaves nothing of a micro-image")
-        if lens.mla_distance_mm + 2.0 * mla.sensor_distance_mm <= lens.focal_length_mm * (1 + 1e-6):
-            # virtual depth 2 is the least at which two lenses see a point; it must lie at a finite, positive depth
-            # or beyond infinity; below that, nothing in front of the camera has a usable virtual image
-            far_limit = (lens.focal_length_mm - lens.mla_distance_mm) / mla.sensor_distance_mm
-            if far_limit > 20:
-                raise ValueError(
-                    "main_lens.mla_distance_mm: so far in front of the focal plane that every point has a virtual "
-                    f"depth above {far_limit:.0f}; no depth in front of the camera can be measured"
-                )
+        # the virtual depth falls with distance: a point at infinity has the least
+        least = (lens.focal_length_mm - lens.mla_distance_mm) / mla.sensor_distance_mm
+        if least > LARGEST_VIRTUAL_DEPTH:
+            raise ValueError(
+                f"main_lens.mla_distance_mm: every point has a virtual depth above {least:.0f}, "
+                "so no depth in front of the camera can be measured"
+            )
+        self._check_distortion()
         return self
+
+    def _check_distortion(self) -> None:
+        """The distortion must not fold the image: its slope at the farthest corner stays small."""
+        lens, size = self.main_lens, self.sensor.pixel_size_um * 1e-3
+        reach_x, reach_y = (
+            max(abs(c), abs(side - 1 - c)) * size
+            for c, side in zip(lens.principal_point_px, (self.sensor.width, self.sensor.height))
+        )
+        r = (reach_x**2 + reach_y**2) ** 0.5
+        (a0, a1), (b0, b1) = lens.distortion.radial, lens.distortion.tangential
+        slope = abs(3 * a0 * r**2 + 5 * a1 * r**4) + 6 * r * max(abs(b0), abs(b1))
+        if slope > LARGEST_DISTORTION_SLOPE:
+            raise ValueError(
+                "main_lens.distortion: so strong that it cannot be inverted over the sensor; "
+                "the coefficients are in units of mm"
+            )
 
 
 def load_calibration(path: Path | str) -> Calibration:

@@ -8,90 +8,17 @@ Pixel centres lie at integer coordinates. Equation numbers refer to ``docs/camer
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.view import FocusedView, ViewName
+
+__all__ = ["FocusedView", "PlenopticCamera", "ViewName"]
 
 Array = NDArray[np.float64]
-ViewName = Literal["central", "focal"]
 MM = 1e-3  # metres per millimetre
-
-
-@dataclass(frozen=True)
-class FocusedView:
-    """A pinhole image of the light field, and the map from depth to inverse virtual depth along its rays.
-
-    ``u = focal_px · x / (z − z0) + cx``,  ``w = w_infinity + kappa / (z − z0)``,  ``1/w = alpha + beta · ρ_v``
-
-    With ``q = 1/(z − z0)`` (the view's inverse depth, 1/m) everything is an ordinary inverse-depth camera whose
-    centre sits at ``(0, 0, z0)`` of the camera frame, plus one scalar map ``ρ_v(q)``.
-    """
-
-    name: ViewName
-    width: int
-    height: int
-    focal_px: float
-    cx: float
-    cy: float
-    z0: float  # m
-    w_infinity: float
-    kappa: float  # m
-    alpha: float
-    beta: float
-
-    def project(self, points: ArrayLike) -> Array:
-        """Camera points (…, 3) in metres → view pixels (…, 2)."""
-        p = np.asarray(points, dtype=np.float64)
-        q = 1.0 / (p[..., 2] - self.z0)
-        return np.stack([self.focal_px * p[..., 0] * q + self.cx, self.focal_px * p[..., 1] * q + self.cy], -1)
-
-    def unproject(self, pixels: ArrayLike, depth: ArrayLike) -> Array:
-        """View pixels (…, 2) and depth z_C (…) in metres → camera points (…, 3)."""
-        uv = np.asarray(pixels, dtype=np.float64)
-        z = np.asarray(depth, dtype=np.float64)
-        r = (z - self.z0) / self.focal_px
-        return np.stack([(uv[..., 0] - self.cx) * r, (uv[..., 1] - self.cy) * r, z + 0.0 * r], -1)
-
-    def project_jacobian(self, points: ArrayLike) -> Array:
-        """d pixel / d camera point: (…, 2, 3). By pose (left increment): times ``[I | −hat(X)]``."""
-        p = np.asarray(points, dtype=np.float64)
-        q = 1.0 / (p[..., 2] - self.z0)
-        j = np.zeros((*p.shape[:-1], 2, 3))
-        j[..., 0, 0] = j[..., 1, 1] = self.focal_px * q
-        j[..., 0, 2] = -self.focal_px * p[..., 0] * q * q
-        j[..., 1, 2] = -self.focal_px * p[..., 1] * q * q
-        return j
-
-    def inv_depth_of(self, depth: ArrayLike) -> Array:
-        """z_C in metres → the view's inverse depth ``q = 1/(z_C − z0)``."""
-        return 1.0 / (np.asarray(depth, dtype=np.float64) - self.z0)
-
-    def depth_of(self, inv_depth: ArrayLike) -> Array:
-        """The view's inverse depth → z_C in metres."""
-        return self.z0 + 1.0 / np.asarray(inv_depth, dtype=np.float64)
-
-    def inv_virtual_depth(self, inv_depth: ArrayLike) -> Array:
-        """The view's inverse depth q → true inverse virtual depth ρ_v."""
-        w = self.w_infinity + self.kappa * np.asarray(inv_depth, dtype=np.float64)
-        return (1.0 / w - self.alpha) / self.beta
-
-    def inv_virtual_depth_slope(self, inv_depth: ArrayLike) -> Array:
-        """dρ_v/dq at the view's inverse depth q (negative: nearer points have smaller ρ_v)."""
-        w = self.w_infinity + self.kappa * np.asarray(inv_depth, dtype=np.float64)
-        return -self.kappa / (self.beta * w * w)
-
-    def inv_depth_from_virtual(self, inv_virtual_depth: ArrayLike) -> Array:
-        """True ρ_v → the view's inverse depth q (may be ≤ 0 for noisy measurements beyond infinity)."""
-        inv_w = self.alpha + self.beta * np.asarray(inv_virtual_depth, dtype=np.float64)
-        return (1.0 / inv_w - self.w_infinity) / self.kappa
-
-    @property
-    def pinhole(self) -> Array:
-        """3×3 intrinsic matrix of the view."""
-        return np.array([[self.focal_px, 0.0, self.cx], [0.0, self.focal_px, self.cy], [0.0, 0.0, 1.0]])
 
 
 @dataclass(frozen=True)
@@ -170,11 +97,12 @@ class PlenopticCamera:
         if name == "focal":
             numbers = (f / s_tf, f * MM, (f - b) / B, f * f / B * MM, 0.0, 1.0)
         else:
-            numbers = ((b + B) / s_tf, 0.0, (b + B) * (f - b) / (B * f), b * (b + B) / B * MM, 1.0 - self.lam, self.lam)
-        focal, z0, w_infinity, kappa, alpha, beta = numbers
-        return FocusedView(name, width, height, focal, float(cx), float(cy), z0, w_infinity, kappa, alpha, beta)
+            w_infinity, kappa = (b + B) * (f - b) / (B * f), b * (b + B) / B
+            numbers = ((b + B) / s_tf, 0.0, w_infinity, kappa * MM, 1.0 - self.lam, self.lam)
+        focal_px, *rest = numbers
+        return FocusedView(name, width, height, focal_px, float(cx), float(cy), *rest)
 
-    # --- main lens: metric depth ↔ virtual depth (thin lens) -------------------------------------------------
+    # --- main lens: metric depth ↔ virtual depth (thin lens)
 
     def virtual_depth(self, depth: ArrayLike) -> Array:
         """z_C in metres → virtual depth v; NaN where the point is nearer than f_L or v ≤ 0."""
@@ -215,7 +143,7 @@ class PlenopticCamera:
         z = np.asarray(depth, dtype=np.float64)
         return z * z * np.asarray(sigma, dtype=np.float64) / np.abs(self.inv_virtual_depth_slope(1.0 / z))
 
-    # --- virtual image space Π_pl ----------------------------------------------------------------------------
+    # --- virtual image space Π_pl
 
     def project_virtual(self, points: ArrayLike) -> tuple[Array, Array]:
         """Camera points (…, 3) in metres → (x_V in raw pixels (…, 2), virtual depth v (…))."""
@@ -225,6 +153,20 @@ class PlenopticCamera:
         x = p[..., :2] / p[..., 2:] * (image_distance / self.pixel_mm)[..., None]
         return x + self.principal_point, v
 
+    def project_virtual_jacobian(self, points: ArrayLike) -> Array:
+        """d (x_V in raw pixels, v) / d camera point in metres: (…, 3, 3).
+
+        With b_L = f z/(z − f): x_V = f x/(z − f), so d x_V/dz = −x_V/(z − f) and dv/dz = −f²/(B (z − f)²).
+        """
+        p = np.asarray(points, dtype=np.float64)
+        beyond_focus = p[..., 2] / MM - self.f_L  # mm
+        scale = self.f_L / (beyond_focus * self.pixel_mm) / MM
+        j = np.zeros((*p.shape[:-1], 3, 3))
+        j[..., 0, 0] = j[..., 1, 1] = scale
+        j[..., :2, 2] = -p[..., :2] * (scale / (beyond_focus * MM))[..., None]
+        j[..., 2, 2] = -(self.f_L**2) / (self.B * beyond_focus**2) / MM
+        return j
+
     def unproject_virtual(self, x_virtual: ArrayLike, virtual_depth: ArrayLike) -> Array:
         """Virtual image points in raw pixels (…, 2) with v (…) → camera points (…, 3) in metres."""
         x = (np.asarray(x_virtual, dtype=np.float64) - self.principal_point) * self.pixel_mm
@@ -232,7 +174,7 @@ class PlenopticCamera:
         z = self.depth(v)
         return np.concatenate([x * (z / (self.b_L0 + v * self.B))[..., None], z[..., None]], -1)
 
-    # --- the micro-image-centre convention (what vendors' software measures) ---------------------------------
+    # --- the micro-image-centre convention (what vendors' software measures)
 
     def naive_from_true(self, inv_virtual_depth: ArrayLike) -> Array:
         """ρ_v → 1/v_n, measured when micro-image centres stand in for micro-lens centres."""
@@ -242,14 +184,29 @@ class PlenopticCamera:
         """1/v_n → ρ_v."""
         return (np.asarray(inv_naive, dtype=np.float64) - (1.0 - self.lam)) / self.lam
 
-    # --- micro-lens projection -------------------------------------------------------------------------------
+    # --- micro-lens projection
 
     def lens_centres(self, image_centres: ArrayLike) -> Array:
         """Undistorted micro-image centres c_I (…, 2) → micro-lens centres c_ML (…, 2), raw pixels."""
         c = np.asarray(image_centres, dtype=np.float64)
         return self.principal_point + (c - self.principal_point) * self.lam
 
-    def raw_from_virtual(self, x_virtual: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike) -> Array:
+    def raw_from_virtual(
+        self, x_virtual: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
+    ) -> Array:
         """Where a micro-lens at c_ML images the virtual point: undistorted raw pixels (…, 2)."""
         x, c = np.asarray(x_virtual, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
         return c + (x - c) * np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
+
+    def virtual_from_raw(
+        self, x_raw: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
+    ) -> Array:
+        """Inverse of :meth:`raw_from_virtual`: the virtual point an undistorted raw pixel of a lens shows."""
+        x, c = np.asarray(x_raw, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
+        return c + (x - c) / np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
+
+    def array_point(self, x_virtual: ArrayLike, virtual_depth: ArrayLike) -> Array:
+        """``x_V · b_L0/b_L``: where the chief ray of a virtual point crosses the lens array, raw pixels."""
+        x = np.asarray(x_virtual, dtype=np.float64) - self.principal_point
+        shrink = self.b_L0 / (self.b_L0 + np.asarray(virtual_depth, dtype=np.float64) * self.B)
+        return self.principal_point + x * shrink[..., None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The micro-lens array: which lenses there are, where they sit, which one owns a raw pixel, which see a point."""
+"""The micro-lens array: which lenses there are, where they sit, and which are neighbours."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class MicroLensArray:
     index: IntArray
     i_min: int
     j_min: int
-    diameter: float
-    usable_radius: float
+    diameter: float  # of a micro-image, raw pixels
+    usable_radius: float  # without the border
 
     @classmethod
     def of(cls, camera: PlenopticCamera) -> MicroLensArray:
@@ -41,7 +41,8 @@ class MicroLensArray:
         mla, sensor = camera.calibration.mla, camera.calibration.sensor
         axes = grid_axes(mla.layout == "hexagonal", mla.pitch_px, mla.rotation_rad)
         origin = np.array(mla.origin_px)
-        corners = np.array([[0, 0], [sensor.width, 0], [0, sensor.height], [sensor.width, sensor.height]], float)
+        width, height = sensor.width, sensor.height
+        corners = np.array([[0, 0], [width, 0], [0, height], [width, height]], dtype=np.float64)
         reach = (corners - origin) @ np.linalg.inv(axes)
         i_min, j_min = (np.floor(reach.min(0)) - 1).astype(int)
         i_max, j_max = (np.ceil(reach.max(0)) + 1).astype(int)
@@ -49,7 +50,7 @@ class MicroLensArray:
         centres = origin + ii[..., None] * axes[0] + jj[..., None] * axes[1]
         radius = mla.pitch_px / 2
         x, y = centres[..., 0], centres[..., 1]
-        on = (x > -radius) & (y > -radius) & (x < sensor.width - 1 + radius) & (y < sensor.height - 1 + radius)
+        on = (x > -radius) & (y > -radius) & (x < width - 1 + radius) & (y < height - 1 + radius)
         index = np.full(ii.shape, -1, np.int32)
         index[on] = np.arange(on.sum(), dtype=np.int32)
         grid = np.stack([ii[on], jj[on]], -1).astype(np.int32)
@@ -64,10 +65,12 @@ class MicroLensArray:
         return len(self.grid)
 
     def nearest(self, pixels: ArrayLike) -> IntArray:
-        """Row of the lens whose micro-image centre is nearest to each raw pixel (…, 2); −1 off the grid."""
+        """Row of the lens whose micro-image centre is nearest to each raw pixel (…, 2); −1 off the grid.
+
+        The nearest centre is a corner of the grid cell a pixel lies in: its triangles have no obtuse angle.
+        """
         px = np.asarray(pixels, dtype=np.float64)
-        g = (px - self.origin) @ np.linalg.inv(self.axes)
-        base = np.floor(g).astype(int)
+        base = np.floor((px - self.origin) @ np.linalg.inv(self.axes)).astype(int)
         best = np.full(px.shape[:-1], np.inf)
         out = np.full(px.shape[:-1], -1, np.int32)
         for dj in (0, 1):
@@ -77,23 +80,27 @@ class MicroLensArray:
                 d2 = ((px - centre) ** 2).sum(-1)
                 closer = d2 < best
                 best = np.where(closer, d2, best)
-                out = np.where(closer, self._row(i, j), out)
+                out = np.where(closer, self.rows(i, j), out)
         return out
 
-    def _row(self, i: NDArray[np.int_], j: NDArray[np.int_]) -> IntArray:
+    def rows(self, i: NDArray[np.int_], j: NDArray[np.int_]) -> IntArray:
+        """Rows of the lenses (i, j); −1 where there is none."""
         jj, ii = j - self.j_min, i - self.i_min
         h, w = self.index.shape
         inside = (ii >= 0) & (jj >= 0) & (ii < w) & (jj < h)
         return np.where(inside, self.index[np.clip(jj, 0, h - 1), np.clip(ii, 0, w - 1)], -1).astype(np.int32)
 
     def baselines(self, longest_px: float) -> tuple[IntArray, Array]:
-        """Neighbour steps (di, dj), each pair of lenses once, sorted by length: (K, 2) and lengths (K,) in raw px."""
-        n = int(np.ceil(longest_px / self.diameter)) + 1
+        """Steps (di, dj) to neighbours, (K, 2), sorted by their length (K,); each pair of lenses once.
+
+        Lengths are between micro-IMAGE centres in raw pixels; between the lenses they are λ times that.
+        """
+        n = 2 * (int(np.ceil(longest_px / self.diameter)) + 1)
         steps = [
             (di, dj)
-            for dj in range(-2 * n, 2 * n + 1)
-            for di in range(-2 * n, 2 * n + 1)
-            if dj > 0 or (dj == 0 and di > 0)
+            for dj in range(n + 1)
+            for di in range(-n, n + 1)
+            if dj > 0 or di > 0  # one half-plane: the other holds the same pairs reversed
         ]
         array = np.array(steps, dtype=np.int32)
         length = np.linalg.norm(array @ self.axes, axis=1)
@@ -102,22 +109,12 @@ class MicroLensArray:
         order = np.lexsort((array[:, 0], array[:, 1], np.round(length, 9)))
         return array[order], length[order]
 
+    def neighbours(self, steps: IntArray) -> IntArray:
+        """Row of the lens at each step (K, 2) from each lens: (N, K), −1 where there is none."""
+        return self.rows(self.grid[:, None, 0] + steps[None, :, 0], self.grid[:, None, 1] + steps[None, :, 1])
+
 
 def grid_axes(hexagonal: bool, pitch: float, rotation: float) -> Array:
     """Row direction a1 and second axis a2 (a1 turned by +60° or +90° in image axes), as rows."""
     angles = np.array([rotation, rotation + np.deg2rad(60.0 if hexagonal else 90.0)])
     return pitch * np.stack([np.cos(angles), np.sin(angles)], -1)
-
-
-def lenses_seeing(
-    camera: PlenopticCamera, array: MicroLensArray, x_virtual: ArrayLike, virtual_depth: float
-) -> IntArray:
-    """Rows of the lenses that image the virtual point x_V (2,) (raw px) at virtual depth v, inside their border.
-
-    They crowd around ``x_V · b_L0/b_L`` — the central projection onto the array — not around x_V.
-    """
-    x = np.asarray(x_virtual, dtype=np.float64)
-    image = array.lens_centres + (x - array.lens_centres) / virtual_depth
-    undistorted_centres = camera.principal_point + (array.lens_centres - camera.principal_point) / camera.lam
-    inside = np.linalg.norm(image - undistorted_centres, axis=1) < array.usable_radius
-    return np.flatnonzero(inside).astype(np.int32)

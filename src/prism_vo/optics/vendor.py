@@ -148,8 +148,8 @@ def tf_scale(tf_size: tuple[int, int], raw_size: tuple[int, int]) -> int:
     scale = round(raw_size[0] / tf_size[0])
     if scale < 1 or (raw_size[0] // scale, raw_size[1] // scale) != tf_size:
         raise CalibrationError(
-            f"Raw size {raw_size[0]}x{raw_size[1]} is no multiple of the focused size {tf_size[0]}x{tf_size[1]} "
-            "of the camera model; give the raw size of the same camera."
+            f"Raw size {raw_size[0]}x{raw_size[1]} is no multiple of the camera model's focused image size "
+            f"{tf_size[0]}x{tf_size[1]}; give the raw size of the same camera."
         )
     return scale
 
