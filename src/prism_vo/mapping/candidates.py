@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New candidates of a keyframe: pixels with gradient, their plenoptic depth, and the interval it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.config import SelectConfig
+from prism_vo.mapping.points import DEPTH_NONE, DEPTH_USED, Candidates, pattern_at
+from prism_vo.mapping.select import classify, independent_information, prefer_depth, spread_pixels
+from prism_vo.optics.camera import FocusedView
+from prism_vo.types import PointDepth
+
+Floats = NDArray[np.float32]
+Measure = Callable[[NDArray[np.float32]], PointDepth]
+
+
+def no_depth(points: NDArray[np.float32]) -> PointDepth:
+    """The measurement of a camera without depth."""
+    n = len(points)
+    return PointDepth(np.full(n, np.nan, np.float32), np.full(n, np.inf, np.float32), np.zeros(n, np.bool_))
+
+
+def select_candidates(
+    view: FocusedView, image: Floats, host: int, measure: Measure, config: SelectConfig, contrast: float,
+    rng: np.random.Generator,
+) -> Candidates:  # fmt: skip
+    """Select pixels of the (h, w, 3) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
+    pixels = spread_pixels(image, int(config.oversample * config.candidates), rng)
+    depth = measure(pixels.astype(np.float32))
+    kind = classify(view, depth, config)
+    keep = prefer_depth(image, pixels, kind, config.candidates, config.depth_bonus)
+    pixels, kind = pixels[keep], kind[keep]
+    depth = PointDepth(depth.inv_virtual_depth[keep], depth.variance[keep], depth.valid[keep])
+    return _with_intervals(view, image, host, pixels, depth, kind, config, contrast)
+
+
+def _with_intervals(
+    view: FocusedView, image: Floats, host: int, pixels: NDArray[np.int32], depth: PointDepth,
+    kind: NDArray[np.int8], config: SelectConfig, contrast: float,
+) -> Candidates:  # fmt: skip
+    count = len(pixels)
+    u, v = pixels[:, 0].astype(np.float32), pixels[:, 1].astype(np.float32)
+    rho, sigma = depth.inv_virtual_depth.astype(np.float64), np.sqrt(depth.variance.astype(np.float64))
+    known = kind != DEPTH_NONE
+    inv_depth = np.full(count, np.nan)
+    low, high = np.zeros(count), np.full(count, np.nan)
+    # beyond infinity is noise: the start value is clamped to ρ_C ≥ 0, the measurement is kept as it is
+    inv_depth[known] = np.maximum(view.inv_depth_from_virtual(rho[known]), 1e-3)
+    low[known] = np.maximum(view.inv_depth_from_virtual(rho[known] + 2 * sigma[known]), 0.0)
+    high[known] = np.maximum(view.inv_depth_from_virtual(rho[known] - 2 * sigma[known]), 1e-2)
+    color, weight = pattern_at(image, u, v, contrast)
+    information = independent_information(pixels, depth, kind == DEPTH_USED, config.matching_window)
+    return Candidates(
+        np.full(count, host, np.int32), u, v, inv_depth, low, high, np.where(known, rho, np.nan), information,
+        kind, color, weight, np.zeros(count, np.float32), np.zeros(count, np.int8),
+    )  # fmt: skip

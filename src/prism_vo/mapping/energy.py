@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The window's energy (docs/method.md, eq. 11) and its minimisation by Levenberg–Marquardt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.mapping.keyframe import Keyframe
+from prism_vo.mapping.marginal import Prior
+from prism_vo.mapping.points import Points
+from prism_vo.mapping.residuals import (
+    BLOCK,
+    DepthTerms,
+    PairGeometry,
+    assemble_pairs,
+    depth_terms,
+    linearize_photometric,
+)
+from prism_vo.mapping.schur import NormalEquations, Step, solve
+from prism_vo.optics.camera import FocusedView
+
+Array = NDArray[np.float64]
+LARGEST_ROTATION, LARGEST_DEPTH_FACTOR = 0.2, 0.5  # of one step; a larger one is no step of a converging solve
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that moves in one solve: keyframes (see :class:`Keyframe`) and inverse depths."""
+
+    base_pose: Array  # (K, 4, 4)
+    base_affine: Array  # (K, 2)
+    x: Array  # (K, 8)
+    tied: NDArray[np.bool_]  # (K,)
+    inv_depth: Array  # (N,)
+
+    @classmethod
+    def of(cls, keyframes: list[Keyframe], points: Points) -> State:
+        """The present state of a window."""
+        return cls(
+            np.array([k.base_pose for k in keyframes]),
+            np.array([k.base_affine for k in keyframes]),
+            np.array([k.x for k in keyframes]),
+            np.array([k.tied for k in keyframes]),
+            points.inv_depth,
+        )
+
+    @property
+    def poses(self) -> Array:
+        """Current T_view_world (K, 4, 4)."""
+        return np.array([se3.exp(x[:6]) @ base for x, base in zip(self.x, self.base_pose)])
+
+    @property
+    def affine(self) -> Array:
+        """Current (a, b) (K, 2)."""
+        return self.base_affine + self.x[:, 6:]
+
+    def moved(self, step: Step) -> State:
+        """Tied keyframes move away from their base, free ones take it along."""
+        delta = step.frames.reshape(-1, BLOCK)
+        base_pose, base_affine, x = self.base_pose.copy(), self.base_affine.copy(), self.x.copy()
+        for k, tied in enumerate(self.tied):
+            if tied:
+                x[k] += delta[k]
+            else:
+                base_pose[k] = se3.exp(delta[k, :6]) @ base_pose[k]
+                base_affine[k] += delta[k, 6:]
+        # a point may not jump beyond infinity or to the lens in one step
+        limit = LARGEST_DEPTH_FACTOR * np.maximum(np.abs(self.inv_depth), 0.05)
+        return replace(
+            self,
+            base_pose=base_pose,
+            base_affine=base_affine,
+            x=x,
+            inv_depth=self.inv_depth + np.clip(step.points, -limit, limit),
+        )
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """Normal equations at a state, and what the kernel found out about each residual."""
+
+    system: NormalEquations
+    state: NDArray[np.int8]  # (N, K)
+    energies: NDArray[np.float32]  # (N, K)
+    photometric_curvature: Array  # (N,)
+    depth: DepthTerms
+    photometric: float
+    depth_energy: float
+
+
+@dataclass(frozen=True)
+class WindowEnergy:
+    """E(state) with everything that stays constant during one solve."""
+
+    view: FocusedView
+    images: NDArray[np.float32]  # (S, h, w, 3)
+    slots: NDArray[np.int32]  # (K,)
+    exposure: Array  # (K,)
+    gates: NDArray[np.float32]  # (K,)
+    points: Points
+    prior: Prior
+    affine_information: Array  # (2,) of (a, b) about 0, in units of the energy
+    eta: float
+    huber: float
+    depth_huber: float
+
+    def linearize(self, state: State) -> Linearization:
+        """H, b and E at a state."""
+        p, frames, count = self.points, len(self.slots), len(self.points)
+        now = PairGeometry.of(state.poses, state.affine, self.exposure)
+        first = PairGeometry.of(state.base_pose, state.base_affine, self.exposure)
+        h_pair, b_pair = np.empty((frames, frames, BLOCK, BLOCK)), np.empty((frames, frames, BLOCK))
+        h_cross = np.empty((count, BLOCK * frames))
+        curvature, slope = np.empty(count), np.empty(count)
+        residual_state, energies = p.state.copy(), np.zeros((count, frames), np.float32)
+        intrinsics = np.array([self.view.focal_px, self.view.cx, self.view.cy], np.float32)
+        photometric = linearize_photometric(
+            self.images, self.slots, intrinsics, now.rotation, now.translation, now.brightness,
+            first.rotation, first.translation, first.adjoint, first.brightness,
+            p.host, p.u, p.v, state.inv_depth, p.color, p.weight, residual_state, np.float32(self.huber),
+            self.gates, h_pair, b_pair, h_cross, curvature, slope, energies,
+        )  # fmt: skip
+        h, b = assemble_pairs(h_pair, b_pair, first)
+        depth = depth_terms(self.view, state.inv_depth, p.measured, p.information, self.depth_huber)
+        x = state.x.reshape(-1)
+        affine = state.affine
+        diagonal = np.arange(BLOCK * frames)
+        for c in range(2):
+            rows = diagonal[6 + c :: BLOCK]
+            h[rows, rows] += self.affine_information[c]
+            b[rows] += self.affine_information[c] * affine[:, c]
+        h += self.prior.h
+        b += self.prior.gradient(x)
+        brightness_energy = float((self.affine_information * affine**2).sum())
+        total = photometric + self.eta * depth.energy + self.prior.energy(x) + brightness_energy
+        system = NormalEquations(h, b, h_cross, curvature + self.eta * depth.h, slope + self.eta * depth.b, total)
+        return Linearization(system, residual_state, energies, curvature, depth, photometric, depth.energy)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Outcome of a solve; ``accepted`` are the energies of the accepted states, in order."""
+
+    state: State
+    last: Linearization
+    accepted: list[float]
+    healthy: bool
+
+
+def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterations: int) -> Solved:
+    """LM: a step is taken only if the true energy falls; an unhealthy step is damped, never taken."""
+    now = energy.linearize(state)
+    accepted = [now.system.energy]
+    damping, healthy = 1e-4, True
+    for _ in range(iterations):
+        step = solve(now.system, free, damping)
+        if not step.ok or np.abs(step.frames.reshape(-1, BLOCK)[:, 3:6]).max(initial=0.0) > LARGEST_ROTATION:
+            healthy = step.ok and healthy
+            damping = max(damping * 100.0, 1e-3)
+            continue
+        trial_state = state.moved(step)
+        trial = energy.linearize(trial_state)
+        if np.isfinite(trial.system.energy) and trial.system.energy < accepted[-1]:
+            small = _is_small(step, state)
+            gain = accepted[-1] - trial.system.energy
+            state, now = trial_state, trial
+            accepted.append(trial.system.energy)
+            damping = max(damping * 0.1, 1e-9)
+            if small or gain < 1e-5 * abs(accepted[-1]):
+                break
+        else:
+            damping = max(damping * 10.0, 1e-5)
+            if _is_small(step, state):
+                break
+    return Solved(state, now, accepted, healthy)
+
+
+def _is_small(step: Step, state: State) -> bool:
+    frames = np.abs(step.frames.reshape(-1, BLOCK)[:, :6]).max(initial=0.0)
+    points = np.median(np.abs(step.points) / np.maximum(np.abs(state.inv_depth), 0.01)) if len(step.points) else 0.0
+    return bool(frames < 1e-6 and points < 1e-4)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Photometric residuals of the window and their normal equations; unary inverse-virtual-depth residuals.
+
+A state vector has 8 numbers a keyframe: (translation, rotation) tangent of T_view_world, a, b. Residuals compare an
+8-pixel pattern of the host keyframe with its warp in a target keyframe (docs/method.md, eq. 9):
+
+    r = (I_j[x_j] − b_j) − e_ji (I_i[x_i] − b_i),      e_ji = (t_j/t_i) exp(a_j − a_i)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.optics.camera import FocusedView
+
+Array = NDArray[np.float64]
+
+# 8 of the 9 pixels of a spread diamond (DSO's pattern): dx, dy
+PATTERN = np.array([[0, -2], [-1, -1], [1, -1], [-2, 0], [0, 0], [2, 0], [-1, 1], [0, 2]], dtype=np.float32)
+BLOCK = 8  # state numbers a keyframe
+
+NONE, IN, OUTLIER, OUTSIDE = np.int8(-1), np.int8(0), np.int8(1), np.int8(2)
+
+
+@dataclass(frozen=True)
+class PairGeometry:
+    """Relative poses and brightness of every (host, target) pair: what the kernel needs, at one state."""
+
+    rotation: NDArray[np.float32]  # (K, K, 3, 3): R of T_target_host, indexed [host, target]
+    translation: NDArray[np.float32]  # (K, K, 3)
+    adjoint: Array  # (K, K, 6, 6) of T_target_host
+    brightness: NDArray[np.float32]  # (K, K, 3): e_ji, b_host, b_target
+
+    @classmethod
+    def of(cls, poses: Array, affine: Array, exposure: Array) -> PairGeometry:
+        """From T_view_world (K, 4, 4), (a, b) (K, 2) and exposure times (K,)."""
+        count = len(poses)
+        relative = np.empty((count, count, 4, 4))
+        adjoint = np.empty((count, count, 6, 6))
+        brightness = np.empty((count, count, 3), np.float32)
+        for i in range(count):
+            inverse = se3.inverse(poses[i])
+            for j in range(count):
+                relative[i, j] = poses[j] @ inverse
+                adjoint[i, j] = se3.adjoint(relative[i, j])
+                ratio = exposure[j] / exposure[i] * np.exp(affine[j, 0] - affine[i, 0])
+                brightness[i, j] = ratio, affine[i, 1], affine[j, 1]
+        return cls(
+            np.ascontiguousarray(relative[..., :3, :3], dtype=np.float32),
+            np.ascontiguousarray(relative[..., :3, 3], dtype=np.float32),
+            adjoint,
+            brightness,
+        )
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def linearize_photometric(
+    images,  # (S, h, w, 3) float32: intensity and gradients of each slot
+    slot,  # (K,) int32: window position → slot
+    intrinsics,  # (3,) float32: focal, cx, cy
+    rotation, translation, brightness,  # PairGeometry at the current state
+    rotation0, translation0, adjoint0, brightness0,  # PairGeometry at first estimates (FEJ)
+    host, u, v, inv_depth, color, weight,  # points (N,), (N, 8)
+    state,  # (N, K) int8, in: which residuals exist; out: IN / OUTLIER / OUTSIDE
+    huber, gate,  # (K,) float32: energy above which a target's residual is an outlier
+    h_pair, b_pair,  # (K, K, 8, 8), (K, K, 8) float64 out, relative pose and brightness of a pair
+    h_cross, h_depth, b_depth,  # (N, 8K), (N,), (N,) float64 out
+    energy,  # (N, K) float32 out
+):  # fmt: skip
+    """Accumulate JᵀWJ and JᵀWr of all photometric residuals; returns the total (gated, Huber) energy.
+
+    Image gradients are taken at the current state, geometry at the centre of the pattern at first estimates.
+    """
+    frames = slot.shape[0]
+    height, width = images.shape[1], images.shape[2]
+    focal, cx, cy = intrinsics[0], intrinsics[1], intrinsics[2]
+    inv_focal = np.float32(1.0) / focal
+    one, zero, two = np.float32(1.0), np.float32(0.0), np.float32(2.0)
+    right, bottom = np.float32(width - 2), np.float32(height - 2)
+    ju, jv = np.empty(6, np.float32), np.empty(6, np.float32)
+    a_row, b_row = np.empty(6, np.float32), np.empty(6, np.float32)
+    cross = np.empty(8, np.float32)
+    total = 0.0
+    h_pair[:] = 0.0
+    b_pair[:] = 0.0
+    h_cross[:] = 0.0
+    for n in range(host.shape[0]):
+        i = host[n]
+        q = np.float32(inv_depth[n])
+        rx, ry = (u[n] - cx) * inv_focal, (v[n] - cy) * inv_focal
+        sum_h, sum_b = 0.0, 0.0
+        for j in range(frames):
+            if state[n, j] == NONE or j == i:
+                continue
+            r, t = rotation[i, j], translation[i, j]
+            e, b_i, b_j = brightness[i, j, 0], brightness[i, j, 1], brightness[i, j, 2]
+            e0, b_i0 = brightness0[i, j, 0], brightness0[i, j, 1]
+            image = images[slot[j]]
+            sxx, sxy, syy, sxr, syr = zero, zero, zero, zero, zero
+            sxa, sya, sxb, syb, saa, sab, sbb, sar, sbr = zero, zero, zero, zero, zero, zero, zero, zero, zero
+            res_energy = zero
+            inside = True
+            for k in range(8):
+                px, py = rx + PATTERN[k, 0] * inv_focal, ry + PATTERN[k, 1] * inv_focal
+                z = r[2, 0] * px + r[2, 1] * py + r[2, 2] + t[2] * q
+                if z < np.float32(1e-3):
+                    inside = False
+                    break
+                inv_z = one / z
+                x = (r[0, 0] * px + r[0, 1] * py + r[0, 2] + t[0] * q) * inv_z * focal + cx
+                y = (r[1, 0] * px + r[1, 1] * py + r[1, 2] + t[1] * q) * inv_z * focal + cy
+                if not (x >= one and y >= one and x < right and y < bottom):
+                    inside = False
+                    break
+                ix, iy = int(x), int(y)
+                fx, fy = x - np.float32(ix), y - np.float32(iy)
+                w11 = fx * fy
+                w10, w01 = fy - w11, fx - w11
+                w00 = one - fx - fy + w11
+                p00, p01, p10, p11 = image[iy, ix], image[iy, ix + 1], image[iy + 1, ix], image[iy + 1, ix + 1]
+                value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
+                gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
+                gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]
+                res = value - b_j - e * (color[n, k] - b_i)
+                size = abs(res)
+                robust = one if size <= huber else huber / size
+                res_energy += weight[n, k] * robust * res * res * (two - robust)
+                w = weight[n, k] * robust
+                ja = -e0 * (color[n, k] - b_i0)
+                wx, wy, wa = w * gx, w * gy, w * ja
+                sxx += wx * gx
+                sxy += wx * gy
+                syy += wy * gy
+                sxr += wx * res
+                syr += wy * res
+                sxa += wx * ja
+                sya += wy * ja
+                sxb -= wx
+                syb -= wy
+                saa += wa * ja
+                sab -= wa
+                sbb += w
+                sar += wa * res
+                sbr -= w * res
+            if not inside:
+                state[n, j] = OUTSIDE
+                energy[n, j] = gate[j]
+                total += gate[j]
+                continue
+            if res_energy > gate[j]:
+                state[n, j] = OUTLIER
+                energy[n, j] = res_energy
+                total += gate[j]
+                continue
+            state[n, j] = IN
+            energy[n, j] = res_energy
+            total += res_energy
+
+            r, t = rotation0[i, j], translation0[i, j]
+            inv_z = one / (r[2, 0] * rx + r[2, 1] * ry + r[2, 2] + t[2] * q)
+            x = (r[0, 0] * rx + r[0, 1] * ry + r[0, 2] + t[0] * q) * inv_z
+            y = (r[1, 0] * rx + r[1, 1] * ry + r[1, 2] + t[1] * q) * inv_z
+            near = q * inv_z * focal  # focal / Z in the target
+            ju[0], ju[1], ju[2] = near, zero, -x * near
+            ju[3], ju[4], ju[5] = -x * y * focal, (one + x * x) * focal, -y * focal
+            jv[0], jv[1], jv[2] = zero, near, -y * near
+            jv[3], jv[4], jv[5] = -(one + y * y) * focal, x * y * focal, x * focal
+            duq, dvq = (t[0] - x * t[2]) * inv_z * focal, (t[1] - y * t[2]) * inv_z * focal
+            for c in range(6):
+                a_row[c] = sxx * ju[c] + sxy * jv[c]
+                b_row[c] = sxy * ju[c] + syy * jv[c]
+            hp, bp = h_pair[i, j], b_pair[i, j]
+            for c in range(6):
+                for d in range(c, 6):
+                    hp[c, d] += ju[c] * a_row[d] + jv[c] * b_row[d]
+                hp[c, 6] += ju[c] * sxa + jv[c] * sya
+                hp[c, 7] += ju[c] * sxb + jv[c] * syb
+                bp[c] += ju[c] * sxr + jv[c] * syr
+                cross[c] = a_row[c] * duq + b_row[c] * dvq
+            hp[6, 6] += saa
+            hp[6, 7] += sab
+            hp[7, 7] += sbb
+            bp[6] += sar
+            bp[7] += sbr
+            cross[6] = sxa * duq + sya * dvq
+            cross[7] = sxb * duq + syb * dvq
+            sum_h += duq * (sxx * duq + sxy * dvq) + dvq * (sxy * duq + syy * dvq)
+            sum_b += duq * sxr + dvq * syr
+            ad = adjoint0[i, j]
+            for c in range(6):
+                h_cross[n, j * 8 + c] += cross[c]
+                s = 0.0
+                for d in range(6):
+                    s += ad[d, c] * cross[d]
+                h_cross[n, i * 8 + c] -= s
+            h_cross[n, j * 8 + 6] += cross[6]
+            h_cross[n, i * 8 + 6] -= cross[6]
+            h_cross[n, j * 8 + 7] += cross[7]
+            h_cross[n, i * 8 + 7] -= e0 * cross[7]
+        h_depth[n] = sum_h
+        b_depth[n] = sum_b
+    return total
+
+
+def assemble_pairs(h_pair: Array, b_pair: Array, pairs: PairGeometry) -> tuple[Array, Array]:
+    """Relative-pose blocks of all pairs → H (8K, 8K) and b (8K) of the absolute states.
+
+    A left increment of the target moves the relative pose by itself, one of the host by −Ad.
+    """
+    count = len(h_pair)
+    h, b = np.zeros((BLOCK * count, BLOCK * count)), np.zeros(BLOCK * count)
+    for i in range(count):
+        for j in range(count):
+            if i == j or h_pair[i, j, 7, 7] == 0.0:
+                continue
+            upper = h_pair[i, j]
+            block = np.triu(upper) + np.triu(upper, 1).T
+            to_host = np.zeros((BLOCK, BLOCK))
+            to_host[:6, :6] = -pairs.adjoint[i, j]
+            to_host[6, 6] = -1.0
+            to_host[7, 7] = -pairs.brightness[i, j, 0]
+            si, sj = slice(BLOCK * i, BLOCK * (i + 1)), slice(BLOCK * j, BLOCK * (j + 1))
+            off = to_host.T @ block
+            h[sj, sj] += block
+            h[si, si] += off @ to_host
+            h[si, sj] += off
+            h[sj, si] += off.T
+            b[sj] += b_pair[i, j]
+            b[si] += to_host.T @ b_pair[i, j]
+    return h, b
+
+
+@dataclass(frozen=True)
+class DepthTerms:
+    """Unary residuals ρ_v(q) − ρ_v,meas in the host frame (docs/method.md, eq. 10): diagonal in the points."""
+
+    h: Array  # (N,) Σ w J²/σ²  (times η in the energy)
+    b: Array  # (N,)
+    energy: float
+    residual_sigmas: Array  # (N,) residual in units of its σ; NaN without a measurement
+
+
+def depth_terms(view: FocusedView, inv_depth: Array, measured: Array, information: Array, huber: float) -> DepthTerms:
+    """Linearise the depth residuals; ``information`` is 1/σ²(ρ_v), 0 where there is no measurement."""
+    has = information > 0
+    root = np.sqrt(information)
+    with np.errstate(invalid="ignore"):
+        scaled = np.where(has, (view.inv_virtual_depth(inv_depth) - measured) * root, 0.0)
+    jac = np.where(has, view.inv_virtual_depth_slope(inv_depth) * root, 0.0)
+    size = np.abs(scaled)
+    robust = np.where(size <= huber, 1.0, huber / np.maximum(size, huber))
+    energy = float((robust * scaled**2 * (2.0 - robust)).sum())
+    return DepthTerms(robust * jac**2, robust * jac * scaled, energy, np.where(has, scaled, np.nan))

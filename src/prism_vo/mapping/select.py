@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pixels of a keyframe become candidates, and whose plenoptic depth is trusted (docs/method.md, section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prism_vo.config import SelectConfig
+from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
+from prism_vo.optics.camera import FocusedView
+from prism_vo.types import PointDepth
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
+BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
+MARGIN = 4  # px at the border: the pattern and its interpolation must fit
+
+
+def gradient_thresholds(image: Floats) -> Floats:
+    """Median gradient magnitude of 32×32 blocks plus 7, smoothed 3×3: (⌈h/32⌉, ⌈w/32⌉), squared."""
+    magnitude = np.hypot(image[..., 1], image[..., 2])
+    h, w = magnitude.shape
+    rows, cols = max(h // BLOCK, 1), max(w // BLOCK, 1)
+    blocks = np.empty((rows, cols))
+    for r in range(rows):
+        for c in range(cols):
+            bottom = h if r == rows - 1 else (r + 1) * BLOCK
+            right = w if c == cols - 1 else (c + 1) * BLOCK
+            blocks[r, c] = np.median(magnitude[r * BLOCK : bottom, c * BLOCK : right])
+    padded = np.pad(blocks + 7.0, 1, mode="edge")
+    smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
+    return np.ascontiguousarray(smooth**2, dtype=np.float32)
+
+
+@njit(nogil=True, cache=True)
+def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: ignore[no-untyped-def]
+    """Best |∇Iᵀd| above the block's threshold in each free cell; returns how many were written to ``out``."""
+    h, w = image.shape[0], image.shape[1]
+    rows, cols = thresholds.shape
+    count = 0
+    number = 0
+    for y0 in range(MARGIN, h - MARGIN, cell):
+        for x0 in range(MARGIN, w - MARGIN, cell):
+            y1, x1 = min(y0 + cell, h - MARGIN), min(x0 + cell, w - MARGIN)
+            d = direction[number % direction.shape[0]]
+            number += 1
+            best, bx, by, free = np.float32(0), -1, -1, True
+            for y in range(y0, y1):
+                for x in range(x0, x1):
+                    if taken[y, x]:
+                        free = False
+                        break
+                    gx, gy = image[y, x, 1], image[y, x, 2]
+                    limit = thresholds[min(y // BLOCK, rows - 1), min(x // BLOCK, cols - 1)] * factor
+                    if gx * gx + gy * gy < limit:
+                        continue
+                    score = abs(gx * d[0] + gy * d[1])
+                    if score > best:
+                        best, bx, by = score, x, y
+                if not free:
+                    break
+            if free and bx >= 0 and count < out.shape[0]:
+                out[count, 0], out[count, 1] = bx, by
+                count += 1
+    return count
+
+
+def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """About ``wanted`` high-gradient pixels (x, y) spread over the image: cells adapted to the count, three passes
+    with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
+    thresholds = gradient_thresholds(image)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 4096)
+    direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
+    cell = max(int(np.sqrt(image.shape[0] * image.shape[1] / wanted)), 2)
+    picked = _three_passes(image, thresholds, cell, direction, wanted)
+    for _ in range(4):
+        ratio = len(picked) / wanted
+        better = max(int(round(cell * np.sqrt(max(ratio, 0.05)))), 2)
+        if better == cell or 0.85 < ratio < 1.2:
+            break
+        cell = better
+        picked = _three_passes(image, thresholds, cell, direction, wanted)
+    if len(picked) > 1.2 * wanted:  # thin out evenly at random
+        picked = picked[np.sort(rng.permutation(len(picked))[:wanted])]
+    return picked
+
+
+def _three_passes(
+    image: Floats, thresholds: Floats, cell: int, direction: Floats, wanted: int
+) -> NDArray[np.int32]:
+    taken = np.zeros(image.shape[:2], np.bool_)
+    parts = []
+    for turn in range(3):
+        out = np.empty((8 * wanted + 4096, 2), np.int32)
+        size = cell << turn
+        count = _pick(image, thresholds, size, np.float32(0.75 ** (2 * turn)), taken, direction, out)
+        parts.append(out[:count])
+        taken[out[:count, 1], out[:count, 0]] = True
+    return np.concatenate(parts)
+
+
+def depth_cutoff(view: FocusedView, rho: Array, config: SelectConfig) -> float:
+    """Largest ρ_v whose depth is used: the adaptive percentile p_a (docs/method.md, eq. 7); a near scene keeps more."""
+    if len(rho) == 0:
+        return np.inf
+    near, far = view.inv_virtual_depth(view.inv_depth_of(np.array([config.near_reference, config.far_reference])))
+    w_cut = float(np.clip((rho.mean() - far) / (near - far), 0.0, 1.0))
+    share = config.least_share + w_cut * (config.largest_share - config.least_share)
+    return float(np.quantile(rho, share))
+
+
+def classify(view: FocusedView, depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:
+    """Depth used / known but too uncertain or too far / none."""
+    kind = np.full(len(depth.valid), DEPTH_NONE, np.int8)
+    kind[depth.valid] = DEPTH_UNCERTAIN
+    certain = depth.valid & (depth.variance < config.largest_sigma**2)
+    cutoff = depth_cutoff(view, depth.inv_virtual_depth[certain].astype(np.float64), config)
+    kind[certain & (depth.inv_virtual_depth <= cutoff)] = DEPTH_USED
+    return kind
+
+
+def prefer_depth(
+    image: Floats, pixels: NDArray[np.int32], kind: NDArray[np.int8], wanted: int, bonus: float
+) -> NDArray[np.intp]:
+    """Thin an over-complete selection: in each cell the pixel with the largest gradient · w_d stays."""
+    magnitude = np.hypot(image[pixels[:, 1], pixels[:, 0], 1], image[pixels[:, 1], pixels[:, 0], 2])
+    score = magnitude * np.where(kind == DEPTH_USED, bonus, 1.0)
+    cell = max(np.sqrt(image.shape[0] * image.shape[1] / wanted), 2.0)
+    order = np.argsort(-score, kind="stable")
+    keys = (pixels[:, 1] / cell).astype(np.int64) * 65536 + (pixels[:, 0] / cell).astype(np.int64)
+    _, first = np.unique(keys[order], return_index=True)
+    best = np.sort(order[first])
+    if len(best) >= wanted:
+        return best
+    rest = order[~np.isin(order, best)][: wanted - len(best)]
+    return np.sort(np.concatenate([best, rest]))
+
+
+def independent_information(pixels: NDArray[np.int32], depth: PointDepth, used: NDArray[np.bool_], window: int) -> Array:
+    """1/σ² of each used depth, shared among the used depths that lie in one matching window (they are one measurement)."""
+    info = np.zeros(len(used))
+    index = np.flatnonzero(used)
+    if len(index) == 0:
+        return info
+    xy = pixels[index]
+    counts = _neighbours(xy, window // 2, int(xy[:, 0].max()) + 1, int(xy[:, 1].max()) + 1)
+    info[index] = 1.0 / (depth.variance[index].astype(np.float64) * counts)
+    return info
+
+
+def _neighbours(xy: NDArray[np.int32], reach: int, width: int, height: int) -> Array:
+    total = np.zeros((height + 1, width + 1))
+    np.add.at(total, (xy[:, 1] + 1, xy[:, 0] + 1), 1.0)
+    total = total.cumsum(0).cumsum(1)
+    x0, x1 = np.maximum(xy[:, 0] - reach, 0), np.minimum(xy[:, 0] + reach + 1, width)
+    y0, y1 = np.maximum(xy[:, 1] - reach, 0), np.minimum(xy[:, 1] + reach + 1, height)
+    return total[y1, x1] - total[y0, x1] - total[y1, x0] + total[y0, x0]

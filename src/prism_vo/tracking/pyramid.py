@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Image pyramids with gradients, and variance-weighted pyramids of inverse depth (docs/method.md, eq. 5–6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prism_vo.optics.camera import FocusedView
+
+FloatImage = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Level:
+    """Pinhole numbers of one pyramid level; pixel centres at integers, so c_l = (c + 0.5)/2^l − 0.5."""
+
+    width: int
+    height: int
+    focal: float
+    cx: float
+    cy: float
+
+
+def levels_of(view: FocusedView, count: int) -> list[Level]:
+    """Intrinsics of each level of a view's pyramid; sizes are halved rounding down."""
+    out = []
+    for level in range(count):
+        s = 2.0**-level
+        out.append(
+            Level(
+                view.width >> level,
+                view.height >> level,
+                view.focal_px * s,
+                (view.cx + 0.5) * s - 0.5,
+                (view.cy + 0.5) * s - 0.5,
+            )
+        )
+    return out
+
+
+def level_count(view: FocusedView, least_area: int = 5000) -> int:
+    """Levels down to an area of about ``least_area`` pixels (at least two)."""
+    count = 1
+    while (view.width >> count) * (view.height >> count) >= least_area:
+        count += 1
+    return max(count, 2)
+
+
+@njit(nogil=True, cache=True)
+def _halve(image: FloatImage, out: FloatImage) -> None:
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            a = image[2 * y, 2 * x] + image[2 * y, 2 * x + 1]
+            b = image[2 * y + 1, 2 * x] + image[2 * y + 1, 2 * x + 1]
+            out[y, x] = (a + b) * np.float32(0.25)
+
+
+@njit(nogil=True, cache=True)
+def _with_gradients(image: FloatImage, out: FloatImage) -> None:
+    h, w = image.shape
+    half = np.float32(0.5)
+    for y in range(h):
+        up, down = max(y - 1, 0), min(y + 1, h - 1)
+        for x in range(w):
+            left, right = max(x - 1, 0), min(x + 1, w - 1)
+            out[y, x, 0] = image[y, x]
+            out[y, x, 1] = (image[y, right] - image[y, left]) * half
+            out[y, x, 2] = (image[down, x] - image[up, x]) * half
+
+
+def image_pyramid(image: FloatImage, count: int) -> list[FloatImage]:
+    """Means of 2×2; each level is (h, w, 3): intensity, d/dx, d/dy (central differences) interleaved."""
+    grey = np.ascontiguousarray(image, dtype=np.float32)
+    out = []
+    for level in range(count):
+        if level:
+            smaller = np.empty((grey.shape[0] // 2, grey.shape[1] // 2), np.float32)
+            _halve(grey, smaller)
+            grey = smaller
+        stacked = np.empty((*grey.shape, 3), np.float32)
+        _with_gradients(grey, stacked)
+        out.append(stacked)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def halve_depth(inv_depth: FloatImage, variance: FloatImage, out: FloatImage, out_variance: FloatImage) -> None:
+    """One step of the depth pyramid over the valid children only (variance < inf).
+
+    Inverse-variance mean, and N/Σ(1/σ²) as its variance: neighbouring depths are strongly correlated, so averaging
+    must not shrink it. Where children differ by more than 3σ there is a depth edge: the nearer surface is kept.
+    """
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            weight, total, count = 0.0, 0.0, 0
+            nearest, nearest_variance, apart = -np.inf, np.inf, False
+            for k in range(4):
+                value = inv_depth[2 * y + k // 2, 2 * x + k % 2]
+                var = variance[2 * y + k // 2, 2 * x + k % 2]
+                if not var < np.inf:
+                    continue
+                if count > 0:
+                    gap = value - nearest
+                    apart = apart or gap * gap > 9.0 * (var + nearest_variance)
+                if value > nearest:
+                    nearest, nearest_variance = value, var
+                weight += 1.0 / var
+                total += value / var
+                count += 1
+            if count == 0:
+                out[y, x] = np.nan
+                out_variance[y, x] = np.inf
+            elif apart:
+                out[y, x] = nearest
+                out_variance[y, x] = nearest_variance
+            else:
+                out[y, x] = total / weight
+                out_variance[y, x] = count / weight
+
+
+def depth_pyramid(inv_depth: FloatImage, variance: FloatImage, count: int) -> list[tuple[FloatImage, FloatImage]]:
+    """Pyramid of (inverse depth, variance); larger inverse depth is nearer. NaN / inf where nothing is known."""
+    out = [(inv_depth, variance)]
+    for _ in range(1, count):
+        d, v = out[-1]
+        shape = (d.shape[0] // 2, d.shape[1] // 2)
+        smaller, smaller_variance = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        halve_depth(d, v, smaller, smaller_variance)
+        out.append((smaller, smaller_variance))
+    return out
