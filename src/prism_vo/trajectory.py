@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.atomic import write_text_atomically
 from prism_vo.errors import InputError
 from prism_vo.se3 import quaternion_to_rotation, rotation_to_quaternion
-from prism_vo.yaml_files import write_text_atomically
 
 Array = NDArray[np.float64]
 TrajectoryFormat = Literal["tum", "kitti", "euroc"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -114,13 +113,3 @@ def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list
             return []
         fields = inner[0].model_fields
     return list(fields)
-
-
-def write_text_atomically(path: Path, text: str) -> None:
-    """Replace a file in one step: a crash or full disk never leaves half of it, nor destroys the old one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
+from prism_vo.atomic import write_text_atomically
 from prism_vo.errors import CalibrationError
-from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml, write_text_atomically
+from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which micro-lenses see a virtual point, and which owns a raw pixel: Numba kernels and their NumPy twins.
 
-A lens at c sees the point when ``|x_raw − c_I| < r`` with ``x_raw = c + (x_V − c) ρ_v`` and ``c_I = c/λ`` about
-the principal point. That is ``|c − x_V b_L0/b_L| · (ρ_v + 1/λ − 1) < r``: a disc about the central projection of
-the point onto the array, so only the lenses of a small window around it are tried.
+A lens at c sees the point when ``|x_raw − c_I| < r`` with ``x_raw = c + (x_V − c) ρ_v`` and ``c_I = c/λ``
+about the principal point. That is ``|c − x_V b_L0/b_L| (ρ_v + 1/λ − 1) < r``: a disc about the central
+projection of the point onto the array, so only the lenses of a small window around it are tried.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def owner_maps(array: MicroLensArray, width: int, height: int) -> OwnerMaps:
     """Which lens owns each pixel of a width × height sensor (kernel)."""
     owner = np.empty((height, width), np.int32)
     usable = np.empty((height, width), np.bool_)
+    inverse: Array = np.linalg.inv(array.axes).astype(np.float64)
     _owner_kernel(
-        array.origin, array.axes, np.linalg.inv(array.axes), array.index, array.i_min, array.j_min,
+        array.origin, array.axes, inverse, array.index, array.i_min, array.j_min,
         array.usable_radius, owner, usable,
     )  # fmt: skip
     return OwnerMaps(owner, usable)

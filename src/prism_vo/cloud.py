@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Point clouds with colour and depth uncertainty, as binary PLY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.atomic import write_bytes_atomically
+from prism_vo.errors import InputError
+
+_TYPES = {
+    "float": "<f4", "float32": "<f4", "double": "<f8", "float64": "<f8", "uchar": "u1", "uint8": "u1", "char": "i1",
+    "int8": "i1", "short": "<i2", "int16": "<i2", "ushort": "<u2", "uint16": "<u2", "int": "<i4", "int32": "<i4",
+    "uint": "<u4", "uint32": "<u4",
+}  # fmt: skip
+_COLORS = ("red", "green", "blue")
+_MAX_HEADER = 65536
+
+
+@dataclass(frozen=True)
+class PointCloud:
+    """N points in world coordinates."""
+
+    points: NDArray[np.float32]  # (N, 3), m
+    colors: NDArray[np.uint8] | None = None  # (N, 3) RGB
+    sigma: NDArray[np.float32] | None = None  # (N,), m: standard deviation of the depth
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def write_ply(cloud: PointCloud, path: Path | str) -> None:
+    """Write binary little-endian PLY in one step."""
+    columns: list[tuple[str, str, NDArray[Any]]] = [
+        (axis, "float", cloud.points[:, i]) for i, axis in enumerate("xyz")
+    ]
+    if cloud.colors is not None:
+        columns += [(name, "uchar", cloud.colors[:, i]) for i, name in enumerate(_COLORS)]
+    if cloud.sigma is not None:
+        columns.append(("sigma", "float", cloud.sigma))
+    table = np.empty(len(cloud), dtype=[(name, _TYPES[kind]) for name, kind, _ in columns])
+    for name, _, values in columns:
+        table[name] = values
+    header = [
+        "ply",
+        "format binary_little_endian 1.0",
+        "comment prism-vo: world coordinates in metres; sigma: standard deviation of the depth in metres",
+        f"element vertex {len(cloud)}",
+        *(f"property {kind} {name}" for name, kind, _ in columns),
+        "end_header",
+    ]
+    write_bytes_atomically(Path(path), "\n".join(header).encode() + b"\n" + table.tobytes())
+
+
+def read_ply(path: Path | str) -> PointCloud:
+    """Read a binary little-endian PLY whose vertices have x, y, z (colour and sigma optional)."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file.")
+    data = path.read_bytes()
+    end = data.find(b"end_header\n", 0, _MAX_HEADER)
+    if not data.startswith(b"ply") or end < 0:
+        raise InputError(f"{path}: not a PLY file.")
+    count, fields = _header(data[:end].decode("ascii", "replace").splitlines(), path)
+    dtype, start = np.dtype(fields), end + len(b"end_header\n")
+    if len(data) - start < count * dtype.itemsize:
+        raise InputError(f"{path}: the file is cut off; it should hold {count} points.")
+    table = np.frombuffer(data, dtype, count, start)
+    names = table.dtype.names or ()
+    if not {"x", "y", "z"} <= set(names):
+        raise InputError(f"{path}: the vertices have no x, y and z.")
+    colors = (
+        np.stack([table[c] for c in _COLORS], -1).astype(np.uint8) if set(_COLORS) <= set(names) else None
+    )
+    sigma = table["sigma"].astype(np.float32) if "sigma" in names else None
+    return PointCloud(np.stack([table[axis] for axis in "xyz"], -1).astype(np.float32), colors, sigma)
+
+
+def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:
+    """Vertex count and the vertex fields; the vertices must come first in the file."""
+    if "format binary_little_endian 1.0" not in lines:
+        raise InputError(f"{path}: only binary little-endian PLY is read.")
+    count, fields, element = -1, [], ""
+    for words in (line.split() for line in lines):
+        if words[:1] == ["element"] and len(words) == 3:
+            element = words[1]
+            if count < 0 and element == "vertex" and words[2].isdigit():
+                count = int(words[2])
+            elif count < 0:
+                raise InputError(f"{path}: the first element is not 'vertex'.")
+        elif words[:1] == ["property"] and element == "vertex":
+            if len(words) != 3 or words[1] not in _TYPES:
+                raise InputError(f"{path}: vertex property {' '.join(words[1:])!r} is not understood.")
+            fields.append((words[2], _TYPES[words[1]]))
+    if count < 0:
+        raise InputError(f"{path}: the header names no vertices.")
+    return count, fields
