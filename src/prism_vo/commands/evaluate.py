@@ -65,7 +65,7 @@ def evaluate(
         for name, series in estimates.items()
     }
     chosen = CHOICES[alignment]
-    tables = [error_table(results, chosen), drift_table(results)]
+    tables = [error_table(results, chosen, rpe_delta), drift_table(results)]
     for table in tables:
         print(table.text())
     settings = {
@@ -128,8 +128,8 @@ def write_results(
     import json
 
     from prism_vo import __version__
+    from prism_vo.atomic import write_text_atomically
     from prism_vo.evaluate.record import metrics_record
-    from prism_vo.yaml_files import write_text_atomically
 
     out.mkdir(parents=True, exist_ok=True)
     content = {
