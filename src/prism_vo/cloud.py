@@ -14,9 +14,9 @@ from prism_vo.atomic import write_bytes_atomically
 from prism_vo.errors import InputError
 
 _TYPES = {
-    "float": "<f4", "float32": "<f4", "double": "<f8", "float64": "<f8", "uchar": "u1", "uint8": "u1", "char": "i1",
-    "int8": "i1", "short": "<i2", "int16": "<i2", "ushort": "<u2", "uint16": "<u2", "int": "<i4", "int32": "<i4",
-    "uint": "<u4", "uint32": "<u4",
+    "float": "<f4", "float32": "<f4", "double": "<f8", "float64": "<f8",
+    "char": "i1", "int8": "i1", "short": "<i2", "int16": "<i2", "int": "<i4", "int32": "<i4",
+    "uchar": "u1", "uint8": "u1", "ushort": "<u2", "uint16": "<u2", "uint": "<u4", "uint32": "<u4",
 }  # fmt: skip
 _COLORS = ("red", "green", "blue")
 _MAX_HEADER = 65536

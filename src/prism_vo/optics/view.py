@@ -20,8 +20,8 @@ class FocusedView:
     ``u = focal_px x/(z − z0) + cx``; ``w = w_infinity + kappa/(z − z0)``;
     ``1/w = alpha + beta ρ_v``
 
-    With ``q = 1/(z − z0)`` (the view's inverse depth, 1/m) it is an ordinary inverse-depth camera whose centre
-    sits at ``(0, 0, z0)`` of the camera frame, plus one scalar map ``ρ_v(q)``.
+    With ``q = 1/(z − z0)`` (the view's inverse depth, 1/m) it is an ordinary inverse-depth camera whose
+    centre sits at ``(0, 0, z0)`` of the camera frame, plus one scalar map ``ρ_v(q)``.
     """
 
     name: ViewName
