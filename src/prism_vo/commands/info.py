@@ -89,15 +89,16 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
     from prism_vo.optics.summary import TYPICAL_SIGMA, summarise
 
     s = summarise(camera)
-    calibration = camera.calibration
+    mla, view = camera.calibration.mla, camera.calibration.totally_focused.view
     far = "infinity" if math.isinf(s.farthest) else f"{s.farthest:.3g} m"
     width, height = camera.tf_size
     types = "one focus" if s.lens_types == 1 else f"{s.lens_types} kinds of focus"
     lines = [
-        f"  main lens     {camera.f_L:g} mm; micro-lens array {camera.b_L0:g} mm behind it, sensor {camera.B:g} mm on",
+        f"  main lens     {camera.f_L:g} mm; micro-lens array {camera.b_L0:g} mm behind it, "
+        f"sensor {camera.B:g} mm on",
         f"  field of view {s.field_of_view[0]:.1f} x {s.field_of_view[1]:.1f} degrees",
-        f"  micro-lenses  {s.lens_count} ({calibration.mla.layout}, {calibration.mla.pitch_px:g} px apart, {types})",
-        f"  focused image {width}x{height} ({calibration.totally_focused.view} view)",
+        f"  micro-lenses  {s.lens_count} ({mla.layout}, {mla.pitch_px:g} px apart, {types})",
+        f"  focused image {width}x{height} ({view} view)",
         f"  measures      {s.nearest:.3g} m to {far}",
         f"  expected on well textured points (error of inverse virtual depth {TYPICAL_SIGMA:g}):",
         "       distance   virtual depth   depth error        lenses that see a point",
@@ -145,9 +146,8 @@ def _xml_lines(path: Path) -> list[str]:
 
     if root_name(path) == MLA_ROOT:
         grid = read_raytrix_grid(path)
-        return [
-            f"{path}: Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {len(grid.lens_types)} lens types"
-        ]
+        types = len(grid.lens_types)
+        return [f"{path}: Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {types} lens types"]
     model = read_lifcal_model(path)
     return [
         f"{path}: LiFCal camera model",

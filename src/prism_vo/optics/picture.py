@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of the micro-lens grid over a raw image: circles must coincide with the micro-images everywhere."""
+"""A picture of the micro-lens grid over a raw image: circles must lie on the micro-images everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHIFT = 4  # fractional bits of OpenCV's drawing coordinates
 
 
 def grid_picture(camera: PlenopticCamera, raw: NDArray[Any]) -> NDArray[np.uint8]:
-    """RGB picture of five crops (centre and corners) with each micro-image's usable circle, coloured by type."""
+    """RGB picture of five crops (corners and centre) with each lens's usable circle, coloured by type."""
     array = MicroLensArray.of(camera)
     height, width = raw.shape[:2]
     side = int(min(LENSES_ACROSS * array.diameter, width, height))

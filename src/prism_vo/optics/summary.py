@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a camera can measure, in numbers a person asks for: field of view, depth range, depth error, lenses."""
+"""What a camera can measure, in the numbers people ask for: field of view, range, depth error, lenses."""
 
 from __future__ import annotations
 
