@@ -14,6 +14,8 @@ class DecodeConfig:
     near: float = 0.2  # m, nearest depth searched for
     far: float = float("inf")  # m, farthest depth searched for
     view: Literal["central", "focal"] | None = None  # totally focused view; None: the one of the camera file
+    window: int | None = None  # half width of the matching window in TF pixels; None: from the camera
+    max_sigma: float = 0.02  # measurements of inverse virtual depth less certain than this are invalid
     threads: int = 2  # row bands decoded at the same time; results do not depend on it
 
 
@@ -62,9 +64,8 @@ class WindowConfig:
     eta_factor: float = 1.0  # multiplies the statistically consistent η0 (both modes)
     eta_smoothing: float = 0.1  # α of the log-domain smoothing
     eta_balance: float = 0.5  # c: depth information wanted per unit of photometric information
-    sigma_gain: float = 0.3  # prior of a (log brightness) without exposure times
-    sigma_gain_exposure: float = 0.05  # the same when exposure times are known
-    sigma_offset: float = 3.0  # prior of b, grey levels
+    sigma_gain: float = 2e-4  # prior of a about its tracked value (single pixels are biased: see tracking/brightness.py)
+    sigma_offset: float = 0.02  # prior of b about its tracked value, grey levels
     trace_longest: float = 0.027  # of width + height: longest epipolar search
     quality: float = 3.0  # second best / best matching energy needed to activate a point without depth
     nearest: float = 0.1  # m, nearest depth of an epipolar search

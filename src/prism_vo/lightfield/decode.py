@@ -7,13 +7,15 @@ import threading
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.raw import BILINEAR_BLUR, prepare
+from prism_vo.lightfield.matcher import Matcher, transmission_fall
+from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw, prepare
+from prism_vo.lightfield.variance import SensorNoise
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.photometric import (
     Vignetting,
@@ -22,7 +24,7 @@ from prism_vo.optics.photometric import (
     vignetting_from_scene,
     vignetting_from_white,
 )
-from prism_vo.types import DecodedFrame, FloatImage, RawFrame
+from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
@@ -47,8 +49,10 @@ class Decoder:
         self._vignetting: Vignetting | None = None
         if white is not None:
             self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
-        self._prepared: list[tuple[RawFrame, FloatImage]] = []
+        self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
         self._lock = threading.Lock()
+        self._matcher = Matcher(self.geometry, self.config, self._bands)
+        self._noise: SensorNoise | None = None
 
     @property
     def view(self) -> FocusedView:
@@ -57,10 +61,28 @@ class Decoder:
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: no depth is measured."""
-        image = self._focus(self._prepare(raw))
+        image = self._focus(self._prepare(raw).sharp)
         return DecodedFrame(
             raw.index, raw.time, self.view, image, None, None, None, raw.exposure, self._focus_color(raw)
         )
+
+    def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
+        """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
+        xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
+        even, fall = self._prepare(raw).even, self._fall(raw)
+        rho, variance, valid = self._matcher.judge(
+            self._matcher.points(even, xy, fall), self.sensor_noise(raw)
+        )
+        return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
+
+    def sensor_noise(self, raw: RawFrame) -> SensorNoise:
+        """Of one raw pixel: estimated from the first frame seen."""
+        if self._noise is None:
+            self._noise = self._matcher.estimate_noise(self._prepare(raw).even, self._fall(raw))
+        return self._noise
+
+    def _fall(self, raw: RawFrame) -> float:
+        return transmission_fall(self.vignetting(raw), self.geometry.radius)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""
@@ -68,7 +90,7 @@ class Decoder:
             self._vignetting = vignetting_from_scene(self.camera, self.geometry.array, raw.image)
         return self._vignetting
 
-    def _prepare(self, raw: RawFrame) -> FloatImage:
+    def _prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame."""
         with self._lock:
             for frame, image in self._prepared:
@@ -96,7 +118,9 @@ class Decoder:
             return None
         gain = self.vignetting(raw).gain
         channels = [
-            self._focus(prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._bands))
+            self._focus(
+                prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._bands).sharp
+            )
             for i in range(3)
         ]
         return cv2.merge([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels])

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.lightfield.bands import Bands
+from prism_vo.optics.photometric import SATURATION
 
 FloatImage = NDArray[np.float32]
 
@@ -16,13 +19,24 @@ BILINEAR_BLUR = (
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
 
 
-def prepare(values: FloatImage, gain: FloatImage, sharpen: float, bands: Bands) -> FloatImage:
-    """Linear raw values (H, W) times vignetting gain, sharpened by ``−sharpen · I''`` along each axis."""
-    out = np.empty(values.shape, np.float32)
-    even = np.empty(values.shape, np.float32)
-    bands.run(values.shape[0], lambda first, last: _devignette_rows(values, gain, first, last, even))
-    bands.run(values.shape[0], lambda first, last: _sharpen_rows(even, np.float32(sharpen), first, last, out))
-    return out
+@dataclass(frozen=True)
+class PreparedRaw:
+    """One raw image, ready for both uses."""
+
+    sharp: FloatImage  # for the totally focused image
+    even: FloatImage  # for matching: not sharpened; 0 marks pixels outside micro-images and saturated ones
+
+
+def prepare(values: FloatImage, gain: FloatImage, sharpen: float, bands: Bands) -> PreparedRaw:
+    """Linear raw values (H, W) times vignetting gain; ``sharp`` less ``sharpen · I''`` along each axis."""
+    sharp, even = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
+    rows = values.shape[0]
+    bands.run(rows, lambda first, last: _devignette_rows(values, gain, first, last, even))
+    bands.run(rows, lambda first, last: _sharpen_rows(even, np.float32(sharpen), first, last, sharp))
+    bands.run(
+        rows, lambda first, last: _mark_saturated_rows(values, np.float32(SATURATION), first, last, even)
+    )
+    return PreparedRaw(sharp, even)
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -47,3 +61,10 @@ def _sharpen_rows(even, amount, first, last, out):  # type: ignore[no-untyped-de
             c = c if c > 0 else centre
             d = d if d > 0 else centre
             out[y, x] = centre + amount * (np.float32(4.0) * centre - a - b - c - d)
+
+
+@njit(nogil=True, cache=True)
+def _mark_saturated_rows(values, limit, first, last, even):  # type: ignore[no-untyped-def]
+    for y in range(first, last):
+        for x in range(values.shape[1]):
+            even[y, x] = even[y, x] if values[y, x] < limit else np.float32(0.0)

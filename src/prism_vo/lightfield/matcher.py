@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matcher: kernels of ``matching`` with the tables of one camera, and the judgement which matches are valid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.config import DecodeConfig
+from prism_vo.lightfield.accumulate import GREY_OFFSET
+from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.matching import SEARCH_WINDOW, measure_points
+from prism_vo.lightfield.variance import SensorNoise, fit_noise, slope_variance
+from prism_vo.optics.distortion import distort
+from prism_vo.optics.photometric import Vignetting
+from prism_vo.types import FloatImage
+
+Array = NDArray[np.float64]
+
+RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
+WINDOW_PX = 2.7  # half width of the matching window in raw pixels of a micro-image
+NODE_PX = 1.3  # spacing of search nodes, raw pixels of a micro-image
+MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
+NOISE_POINTS = 1600  # matches the sensor noise is estimated from
+RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Raw results of the kernels, any shape."""
+
+    slope: Array
+    curvature: Array
+    residual: Array
+    grey: Array
+    redundancy: Array
+    cost: Array
+    rival: Array
+
+
+class Matcher:
+    """Measures stereo slopes in prepared raw images of one camera."""
+
+    def __init__(self, geometry: StereoGeometry, config: DecodeConfig, bands: Bands) -> None:
+        self.geometry = geometry
+        self._config = config
+        self._bands = bands
+        self.scale = geometry.camera.tf_scale
+        ratio = 1.0 + RUNG_SHIFT_PX / geometry.radius
+        rungs = int(np.ceil(np.log(geometry.slope_far / geometry.slope_near) / np.log(ratio))) + 3
+        self.ladder = geometry.slope_near * ratio ** (np.arange(rungs) - 1.0)
+        lenses = 0.907 * (2 * geometry.radius / geometry.array.diameter / self.ladder) ** 2
+        self.strides = np.maximum(1, np.sqrt(lenses / MOST_LENSES)).astype(np.int64)
+        spacing = self.scale * geometry.rest_slope  # raw px of a micro-image between TF pixels
+        self.window = config.window or int(np.clip(round(WINDOW_PX / spacing), 2, 12))
+        self.nodes = int(np.clip(round(NODE_PX / spacing), 1, 8))
+        self._grid = lens_grid(geometry)
+
+    def points(self, raw: FloatImage, points: Array, fall: float) -> Matches:
+        """Match at TF pixels (N, 2)."""
+        out = np.empty((len(points), 7))
+
+        def band(first: int, last: int) -> None:
+            measure_points(
+                raw, self.geometry.lenses, self.geometry.array.index, self._grid, self.ladder, self.strides, fall,
+                self.scale, self.nodes, self.window, points, first, last, out,
+            )  # fmt: skip
+
+        self._bands.run(len(points), band)
+        out[:, 3] += GREY_OFFSET
+        return Matches(*out.T)
+
+    def estimate_noise(self, raw: FloatImage, fall: float) -> SensorNoise:
+        """Sensor noise from an even grid of matches over one frame."""
+        view = self.geometry.view
+        step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
+        x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
+        found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall)
+        good = np.isfinite(found.slope) & (found.curvature > 0)
+        return fit_noise(found.grey[good], found.residual[good], found.curvature[good])
+
+    def judge(self, found: Matches, noise: SensorNoise) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """(ρ_v, its variance, valid); NaN and inf where invalid."""
+        beta = self.geometry.view.beta
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = (
+                slope_variance(found.slope, found.curvature, found.residual, found.grey, self.scale, noise)
+                / beta**2
+            )
+            freedom = found.redundancy * ((2 * SEARCH_WINDOW + 1) / (2 * self.window + 1)) ** 2
+            distinct = found.rival > found.cost * (1.0 + RIVAL_SIGMAS * np.sqrt(2.0 / freedom))
+            valid = np.isfinite(found.slope) & (found.curvature > 0) & distinct
+            valid &= (variance > 0) & (variance < self._config.max_sigma**2)
+        rho = self.geometry.inv_virtual_depth(found.slope)
+        return np.where(valid, rho, np.nan), np.where(valid, variance, np.inf), valid
+
+
+def lens_grid(geometry: StereoGeometry) -> Array:
+    """What ``accumulate.lens_range`` needs to know about the array, in the order it reads it."""
+    camera, array = geometry.camera, geometry.array
+    centre = camera.principal_point
+    corners = geometry.lenses[:, 2:4]
+    margin = float(np.abs(distort(camera.calibration, corners) - corners).max()) + 1.0
+    lam = 1.0 if geometry.view.name == "central" else camera.lam
+    inverse = np.linalg.inv(array.axes)
+    return np.array([
+        lam, centre[0], centre[1], margin, geometry.radius, array.origin[0], array.origin[1],
+        *inverse.ravel(), array.i_min, array.j_min,
+    ])  # fmt: skip
+
+
+def transmission_fall(vignetting: Vignetting, radius: float) -> float:
+    """Least-squares ``fall`` of V = 1 − fall·q over the usable area, q = r²/R²."""
+    q = np.linspace(0.0, 1.0, 33)
+    v = vignetting.transmission(radius * np.sqrt(q))
+    return float(np.clip(((1.0 - v) * q).sum() / (q * q).sum(), 0.0, 0.95))
