@@ -10,11 +10,13 @@ from prism_vo.evaluate.tables import Table, number
 
 ALIGNMENT_NOTE = (
     "SE(3): scale not fitted (metric methods); Sim(3): scale fitted (monocular methods). "
-    "RPE: error over 1 m of path. Scale error: max(s, 1/s) − 1 of the Sim(3) scale."
+    "RPE: RMSE over {delta:g} m of path. Scale error: max(s, 1/s) − 1 of the Sim(3) scale."
 )
 
 
-def error_table(results: Mapping[str, TrajectoryMetrics], alignments: Sequence[Alignment]) -> Table:
+def error_table(
+    results: Mapping[str, TrajectoryMetrics], alignments: Sequence[Alignment], rpe_delta: float
+) -> Table:
     """Absolute and relative pose errors, one row an estimate and alignment."""
     columns = ("estimate", "alignment", "poses", "covered %", "path m", "RMSE_t m", "RMSE_t %", "RMSE_r °",
                "max m", "RPE m", "RPE °", "scale error %")  # fmt: skip
@@ -39,7 +41,7 @@ def error_table(results: Mapping[str, TrajectoryMetrics], alignments: Sequence[A
                     number(100 * result.scale_error),
                 )
             )
-    return Table("Absolute and relative pose error", columns, tuple(rows), ALIGNMENT_NOTE)
+    return Table("Absolute and relative pose error", columns, tuple(rows), ALIGNMENT_NOTE.format(delta=rpe_delta))
 
 
 def drift_table(results: Mapping[str, TrajectoryMetrics]) -> Table:

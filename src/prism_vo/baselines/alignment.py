@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Semi-dense direct image alignment of a frame to a keyframe: the tracking step the baselines share.
+
+Poses are ``T_frame_key`` in the frame of the focused view, whose centre is the pinhole of the image; see
+:func:`to_view` for the way to camera coordinates. Independent of the odometry's own tracker on purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.baselines.sampling import FloatImage, bilinear, gradients, image_pyramid
+from prism_vo.optics.camera import FocusedView
+
+Array = NDArray[np.float64]
+
+HUBER = 2.0  # standard deviations of a residual
+CUTOFF = 6.0  # standard deviations: beyond, a point is taken for occluded and has no influence
+SUBPIXEL = 0.06  # px, geometric noise that strong gradients turn into intensity noise
+MAX_POINTS = 12_000  # per level: more cost time and bring no accuracy
+MIN_POINTS = 60
+MIN_VISIBLE = 0.25  # share of the points that must stay in the image
+
+
+@dataclass(frozen=True)
+class Level:
+    """Points of a keyframe at one pyramid level, and the pinhole of that level."""
+
+    focal: float
+    cx: float
+    cy: float
+    rays: Array  # (N, 3), z = 1
+    inv_depth: Array  # (N,) q of the view
+    variance: Array  # (N,) of q
+    intensity: Array  # (N,)
+    slope: Array  # (N, 2), of the keyframe's image, grey values per px
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Where a frame stands relative to its keyframe, and how well that is known."""
+
+    T_frame_key: Array
+    gain: float  # frame ≈ gain · keyframe + bias
+    bias: float
+    rms: float  # grey values, of the inliers
+    inliers: float  # share of all points that land in the frame with a small residual
+    visible: float  # share of the points that land in the frame
+
+    @property
+    def ok(self) -> bool:
+        """Enough of the keyframe was found again."""
+        return self.inliers > 0.4
+
+
+def to_view(T_a_b: Array, view: FocusedView) -> Array:
+    """A motion between camera frames as one between view frames (centres at (0, 0, z0))."""
+    shift = np.eye(4)
+    shift[2, 3] = view.z0
+    return se3.inverse(shift) @ T_a_b @ shift
+
+
+def from_view(T_a_b: Array, view: FocusedView) -> Array:
+    """The inverse of :func:`to_view`."""
+    shift = np.eye(4)
+    shift[2, 3] = view.z0
+    return shift @ T_a_b @ se3.inverse(shift)
+
+
+def level_count(view: FocusedView) -> int:
+    """Levels down to about 60 pixels on the short side."""
+    return max(1, 1 + int(np.log2(min(view.width, view.height) / 60.0)))
+
+
+def keyframe_levels(
+    view: FocusedView, image: FloatImage, inv_depth: Array, variance: Array, levels: int
+) -> list[Level]:
+    """Pyramid of the valid points (finite variance) of a keyframe, finest first."""
+    out = []
+    q, var = inv_depth, variance
+    for level, grey in enumerate(image_pyramid(image, levels)):
+        if level:
+            q, var = _halve(q, var)
+        valid = np.isfinite(var)
+        valid[:2], valid[-2:], valid[:, :2], valid[:, -2:] = False, False, False, False
+        y, x = np.nonzero(valid)
+        pick = slice(None, None, max(1, -(-len(x) // MAX_POINTS)))
+        y, x = y[pick], x[pick]
+        focal = view.focal_px / 2**level
+        cx, cy = (view.cx + 0.5) / 2**level - 0.5, (view.cy + 0.5) / 2**level - 0.5
+        rays = np.stack([(x - cx) / focal, (y - cy) / focal, np.ones(len(x))], 1)
+        gx, gy = gradients(grey)
+        slope = np.stack([gx[y, x], gy[y, x]], 1).astype(np.float64)
+        intensity = grey[y, x].astype(np.float64)
+        out.append(Level(focal, cx, cy, rays, q[y, x], var[y, x], intensity, slope))
+    return out
+
+
+def _halve(q: Array, variance: Array) -> tuple[Array, Array]:
+    """Weighted mean of the valid children, harmonic mean of their variances (neighbours are correlated)."""
+    h, w = (s // 2 * 2 for s in q.shape)
+    blocks = (h // 2, 2, w // 2, 2)
+    weight = np.where(np.isfinite(variance), 1.0 / variance, 0.0)[:h, :w].reshape(blocks)
+    count = (weight > 0).sum((1, 3))
+    total = weight.sum((1, 3))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (weight * np.where(weight > 0, q[:h, :w].reshape(blocks), 0.0)).sum((1, 3)) / total
+        return mean, np.where(count > 0, count / total, np.inf)
+
+
+def align(
+    reference: list[Level], frame: list[FloatImage], T_frame_key: Array, noise: float, iterations: int = 12
+) -> Alignment:
+    """Coarse-to-fine Levenberg–Marquardt over pose, gain and bias. ``noise``: σ of a grey value."""
+    result = Alignment(T_frame_key, 1.0, 0.0, np.inf, 0.0, 0.0)
+    for level, image in reversed(list(zip(reference, frame))):
+        if len(level.inv_depth) >= MIN_POINTS:
+            result = _align_level(level, image, result, noise, iterations)
+    return result
+
+
+def _align_level(
+    level: Level, image: FloatImage, start: Alignment, noise: float, iterations: int
+) -> Alignment:
+    slopes = gradients(image)
+    T, gain, bias, damping = start.T_frame_key, start.gain, start.bias, 1e-4
+    # fixed for the level: a variance that grew with the motion would reward moving
+    sigma2 = _residual_variance(level, T, noise)
+    energy, H, b, quality = _linearise(level, image, slopes, T, gain, bias, sigma2)
+    for _ in range(iterations):
+        step = -np.linalg.solve(H + damping * np.diag(np.diag(H) + 1e-12), b).astype(np.float64)
+        new_T, new_gain, new_bias = se3.exp(step[:6]) @ T, gain + step[6], bias + step[7]
+        trial = _linearise(level, image, slopes, new_T, new_gain, new_bias, sigma2)
+        if trial[0] < energy:
+            converged = energy - trial[0] < 1e-5 * energy
+            T, gain, bias = new_T, new_gain, new_bias
+            energy, H, b, quality = trial
+            damping = max(damping * 0.3, 1e-7)
+            if converged:
+                break
+        else:
+            damping *= 8.0
+            if damping > 1e3:
+                break
+    return Alignment(nearest_pose(T), gain, bias, *quality)
+
+
+def nearest_pose(T: Array) -> Array:
+    """T with an exact rotation: guesses made of earlier results would double rounding errors every frame."""
+    out = T.copy()
+    u, _, vt = np.linalg.svd(T[:3, :3])
+    out[:3, :3] = u @ vt
+    return out
+
+
+def _residual_variance(level: Level, T: Array, noise: float) -> Array:
+    """σ² of each residual (N,): noise of two intensities, geometric error, depth's σ times parallax."""
+    gx, gy = level.slope.T
+    parallax = gx * (T[0, 3] - T[2, 3] * level.rays[:, 0]) + gy * (T[1, 3] - T[2, 3] * level.rays[:, 1])
+    by_depth = (level.focal * parallax) ** 2 * level.variance
+    return 2 * noise**2 + SUBPIXEL**2 * (gx * gx + gy * gy) + by_depth
+
+
+def _linearise(
+    level: Level,
+    image: FloatImage,
+    slopes: tuple[FloatImage, FloatImage],
+    T: Array,
+    gain: float,
+    bias: float,
+    sigma2: Array,
+) -> tuple[float, Array, Array, tuple[float, float, float]]:
+    """Mean robust energy, normal equations, and (rms, inlier share, visible share)."""
+    points = level.rays @ T[:3, :3].T + level.inv_depth[:, None] * T[:3, 3]  # over the depth in the keyframe
+    z = points[:, 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y = points[:, 0] / z, points[:, 1] / z
+        q = level.inv_depth / z  # inverse depth in the frame
+    u, v = level.focal * x + level.cx, level.focal * y + level.cy
+    h, w = image.shape
+    seen = (z > 1e-6) & (u >= 1) & (u <= w - 2) & (v >= 1) & (v <= h - 2)
+    x, y, q, u, v, sigma2 = x[seen], y[seen], q[seen], u[seen], v[seen], sigma2[seen]
+    if len(u) < max(MIN_POINTS // 2, MIN_VISIBLE * len(z)):  # a step out of the image must not pay off
+        return np.inf, np.eye(8), np.zeros(8), (np.inf, 0.0, 0.0)
+    value, gx, gy = bilinear((image, *slopes), u, v)
+    gx, gy = gx * level.focal, gy * level.focal
+    intensity = level.intensity[seen]
+    residual = value - gain * intensity - bias
+    # pose columns: d(x, y)/dξ for a left increment (translation first), scaled by the inverse depth
+    down = -(gx * x + gy * y)
+    J = np.stack(
+        [gx * q, gy * q, down * q, -gx * x * y - gy * (1 + y * y), gx * (1 + x * x) + gy * x * y,
+         gy * x - gx * y, -intensity, -np.ones_like(x)], 1
+    )  # fmt: skip
+    size = np.abs(residual) / np.sqrt(sigma2)
+    huber = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
+    occluded = size > CUTOFF
+    weight = np.where(occluded, 0.0, huber / sigma2)
+    cost = huber * (2 - huber) * size**2  # twice Huber's function
+    energy = float(np.where(occluded, (2 * CUTOFF - HUBER) * HUBER, cost).mean())
+    inlier = size < HUBER
+    rms = float(np.sqrt(np.mean(residual[inlier] ** 2))) if inlier.any() else np.inf
+    JW = J * weight[:, None]
+    return energy, JW.T @ J, JW.T @ residual, (rms, float(inlier.sum() / len(z)), len(u) / len(z))
