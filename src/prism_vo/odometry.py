@@ -16,6 +16,7 @@ from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.tracking.tracker import Reference, Track, Tracker, motion_guesses
 from prism_vo.trajectory import Trajectory
@@ -87,6 +88,7 @@ class Odometry:
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
+        self._light, self._exposure = Brightness(), 1.0  # of the last frame, against the reference
 
     def __call__(self, raw: RawFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
@@ -101,7 +103,7 @@ class Odometry:
             track = self._track(frame, pyramid)
         if not track.ok:
             return self._on_loss(raw, frame, pyramid, track)
-        pose = self._accept(track)
+        pose = self._accept(track, frame)
         mapping = None
         if self._needs_keyframe(track):
             mapping = self._add_keyframe(raw, frame, pyramid, pose, track)
@@ -115,48 +117,40 @@ class Odometry:
 
     def _track(self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]) -> Track:
         assert self.reference is not None
-        keyframe = self.window.keyframes[-1]
-        T_ref_world = keyframe.pose
-        previous = self._last @ se3.inverse(T_ref_world)
+        previous = self._last @ se3.inverse(self.window.keyframes[-1].pose)
         guesses = motion_guesses(previous, self._step, rotations=False)
-        ratio = float(np.log((frame.exposure or 1.0) / keyframe.exposure))
-        prior = (0.0, 0.0)
-        track = self.tracker.track(pyramid, self.reference, guesses, (ratio + self._gain, self._offset), prior)
+        start = Brightness(self._light.gain * (frame.exposure or 1.0) / self._exposure, self._light.offset)
+        track = self.tracker.track(pyramid, self.reference, guesses, start)
         if not track.ok or track.rms > 1.5 * self.tracker.last_rms:
             wide = motion_guesses(previous, self._step, rotations=True)
-            again = self.tracker.track(pyramid, self.reference, wide, (ratio, 0.0), prior)
+            again = self.tracker.track(pyramid, self.reference, wide, start)
             if (again.ok, -again.rms) > (track.ok, -track.rms):
                 track = again
         return track
 
-    def _accept(self, track: Track) -> Array:
-        pose = np.asarray(track.T_frame_ref @ self.window.keyframes[-1].pose)
+    def _accept(self, track: Track, frame: DecodedFrame) -> Array:
+        pose = se3.renormalised(track.T_frame_ref @ self.window.keyframes[-1].pose)
         self._step = pose @ se3.inverse(self._last)
         self._last = pose
         self._lost = 0
+        self._light, self._exposure = track.brightness, frame.exposure or 1.0
         if self._first_rms is None:
             self._first_rms = track.rms
         return pose
 
     def _affine(self, track: Track, frame: DecodedFrame) -> Array:
-        """Absolute (a, b) of a tracked frame: I_frame = e^gain I_ref + offset."""
-        keyframe = self.window.keyframes[-1]
+        """Absolute (a, b) of a tracked frame from its brightness against the reference keyframe."""
+        keyframe, light = self.window.keyframes[-1], track.brightness
         a_ref, b_ref = keyframe.affine
-        a = a_ref + track.gain - np.log((frame.exposure or 1.0) / keyframe.exposure)
-        self._gain, self._offset = track.gain - float(np.log((frame.exposure or 1.0) / keyframe.exposure)), track.offset
-        return np.array([a, track.offset + np.exp(track.gain) * b_ref])
+        a = a_ref + np.log(light.gain * keyframe.exposure / (frame.exposure or 1.0))
+        return np.array([a, light.offset + light.gain * b_ref])
 
     def _needs_keyframe(self, track: Track) -> bool:
         c = self.config.track
-        amount = (0.67 * track.flow_translation + 0.33 * track.flow) / c.keyframe_flow + 2.0 * abs(self._gain_change(track))
+        flow = (0.67 * track.flow_translation + 0.33 * track.flow) / c.keyframe_flow
         grown = self._first_rms is not None and track.rms > c.keyframe_rms_growth * self._first_rms
-        return amount > 1.0 or grown or track.visible < c.keyframe_visible
-
-    def _gain_change(self, track: Track) -> float:
-        return track.gain
-
-    _gain = 0.0
-    _offset = 0.0
+        darker = 2.0 * abs(np.log(track.brightness.gain))
+        return bool(flow + darker > 1.0 or grown or track.visible < c.keyframe_visible)
 
     # --- keyframes -------------------------------------------------------------------------------------------
 
@@ -191,13 +185,13 @@ class Odometry:
     def _insert(
         self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, affine: Array, fixed: bool
     ) -> None:
-        self.window.knows_exposure = frame.exposure is not None
         keyframe = Keyframe(
             self.next_id, frame.index, frame.time, frame.exposure or 1.0, self.window.free_slot(), pose, affine,
-            fixed, FIRST_GATE,
+            affine, fixed, FIRST_GATE,
         )  # fmt: skip
         self.next_id += 1
         self.window.insert(keyframe, pyramid[0])
+        self._exposure = keyframe.exposure
 
     def _select(self, raw: RawFrame, pyramid: list[NDArray[np.float32]]) -> None:
         measure: Measure = no_depth if self.config.variant == "pinhole" else self._measure(raw)
@@ -219,7 +213,7 @@ class Odometry:
             depth, variance = self.window.reference_maps()
             self.reference = self.tracker.reference(self.window.keyframes[-1].id, pyramid, depth, variance)
         self._first_rms = None
-        self._gain = self._offset = 0.0
+        self._light = Brightness()
         for keyframe in self.window.keyframes:
             self.map.T_view_world[keyframe.id] = keyframe.pose
 

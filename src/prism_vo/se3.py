@@ -79,6 +79,15 @@ def inverse(t: Array) -> Array:
     return out
 
 
+def renormalised(t: Array) -> Array:
+    """The pose with its rotation pulled back to SO(3): long products would drift away from it, exponentially so
+    where inverses are taken by transposition."""
+    out = t.copy()
+    r = t[:3, :3]
+    out[:3, :3] = r @ (1.5 * np.eye(3) - 0.5 * (r.T @ r))
+    return out
+
+
 def adjoint(t: Array) -> Array:
     """6×6 adjoint: ``T exp(ξ) T⁻¹ = exp(Ad_T ξ)``."""
     r = t[:3, :3]

@@ -66,7 +66,7 @@ class State:
             if tied:
                 x[k] += delta[k]
             else:
-                base_pose[k] = se3.exp(delta[k, :6]) @ base_pose[k]
+                base_pose[k] = se3.renormalised(se3.exp(delta[k, :6]) @ base_pose[k])
                 base_affine[k] += delta[k, 6:]
         # a point may not jump beyond infinity or to the lens in one step
         limit = LARGEST_DEPTH_FACTOR * np.maximum(np.abs(self.inv_depth), 0.05)
@@ -103,7 +103,8 @@ class WindowEnergy:
     gates: NDArray[np.float32]  # (K,)
     points: Points
     prior: Prior
-    affine_information: Array  # (2,) of (a, b) about 0, in units of the energy
+    affine_centre: Array  # (K, 2): (a, b) as tracked
+    affine_information: Array  # (2,) of (a, b) about their centre, in units of the energy
     eta: float
     huber: float
     depth_huber: float
@@ -127,7 +128,7 @@ class WindowEnergy:
         h, b = assemble_pairs(h_pair, b_pair, first)
         depth = depth_terms(self.view, state.inv_depth, p.measured, p.information, self.depth_huber)
         x = state.x.reshape(-1)
-        affine = state.affine
+        affine = state.affine - self.affine_centre
         diagonal = np.arange(BLOCK * frames)
         for c in range(2):
             rows = diagonal[6 + c :: BLOCK]

@@ -28,6 +28,7 @@ class Keyframe:
     slot: int  # in the window's image stack
     base_pose: Array  # T_view_world
     base_affine: Array  # a, b
+    tracked_affine: Array  # a, b as measured on blurred images: centre of their prior
     fixed: bool  # the gauge: first keyframe of a segment
     gate: float  # energy above which a residual in this keyframe is an outlier
     x: Array = field(default_factory=lambda: np.zeros(8))

@@ -58,7 +58,6 @@ class Window:
         self.prior = Prior.empty()
         self.balance = EtaBalance(config.window)
         self.spacing = 4  # px kept between active points, adapted to hold their number
-        self.knows_exposure = False
 
     # --- a keyframe comes in ---------------------------------------------------------------------------------
 
@@ -201,12 +200,12 @@ class Window:
 
     def _energy(self, points: Points) -> WindowEnergy:
         c, noise2 = self.config, self.balance.noise2
-        sigma_gain = c.sigma_gain_exposure if self.knows_exposure else c.sigma_gain
         return WindowEnergy(
             self.view, self.images, np.array([k.slot for k in self.keyframes], np.int32),
             np.array([k.exposure for k in self.keyframes]),
             np.array([k.gate for k in self.keyframes], np.float32), points, self.prior,
-            noise2 / np.array([sigma_gain, c.sigma_offset]) ** 2,
+            np.array([k.tracked_affine for k in self.keyframes]),
+            noise2 / np.array([c.sigma_gain, c.sigma_offset]) ** 2,
             self.balance.eta if self.uses_depth_terms else 0.0, c.huber, c.depth_huber,
         )  # fmt: skip
 
@@ -330,7 +329,7 @@ class Window:
         information = self._energy(self.points).affine_information
         rows = BLOCK * position + np.array([6, 7])
         h[rows, rows] = information
-        b[rows] = information * keyframe.base_affine
+        b[rows] = information * (keyframe.base_affine - keyframe.tracked_affine)
         if self.prior.ties(position):
             self.prior = self.prior.plus(h, b)
         self.prior = self.prior.without(position, keyframe.fixed)

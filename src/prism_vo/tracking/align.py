@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct alignment of an image with reference pixels of known inverse depth, on one pyramid level.
 
-State: T_frame_ref (left increments, translation first), log gain a and offset b:  r = I[x'] − (eᵃ I_ref + b).
+State: T_frame_ref (left increments, translation first). Residual: r = I[x'] − (gain · I_ref + offset); brightness is
+held here and measured apart (``brightness.py``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.pyramid import Level
 
 Array = NDArray[np.float64]
@@ -39,25 +41,23 @@ class Alignment:
     """Where an alignment ended on a level."""
 
     T_frame_ref: Array
-    gain: float  # a: log of the brightness ratio
-    offset: float  # b
     rms: float  # grey levels, over the visible points (saturated ones at the cutoff)
     visible: float  # share of the reference inside the image
     inliers: float  # share of the visible ones below the cutoff
-    hessian: Array  # (8, 8) at the end
+    hessian: Array  # (6, 6) at the end
     converged: bool
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _normal_equations(image, focal, cx, cy, rotation, translation, gain, offset, ray_x, ray_y, inv_depth, variance,
                       color, noise, huber, cutoff, h, b):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Fill H (8, 8) and b (8); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²)."""
+    """Fill H (6, 6) and b (6); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²)."""
     height, width = image.shape[0], image.shape[1]
     one = np.float32(1)
     right, bottom = np.float32(width - 2), np.float32(height - 2)
-    hh, bb = np.zeros((8, 8), np.float64), np.zeros(8, np.float64)
-    j = np.empty(8, np.float32)
-    acc, accb = np.zeros((8, 8), np.float32), np.zeros(8, np.float32)
+    hh, bb = np.zeros((6, 6), np.float64), np.zeros(6, np.float64)
+    j = np.empty(6, np.float32)
+    acc, accb = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
     energy, visible, inliers, pending = 0.0, 0, 0, 0
     noise2 = noise * noise
     r, t = rotation, translation
@@ -80,8 +80,7 @@ def _normal_equations(image, focal, cx, cy, rotation, translation, gain, offset,
         w00 = one - fx - fy + w11
         p00, p01, p10, p11 = image[iy, ix], image[iy, ix + 1], image[iy + 1, ix], image[iy + 1, ix + 1]
         value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
-        bright = gain * color[n]
-        res = value - bright - offset
+        res = value - gain * color[n] - offset
         size = abs(res)
         if size > cutoff:
             energy += huber * (2.0 * cutoff - huber)
@@ -99,67 +98,60 @@ def _normal_equations(image, focal, cx, cy, rotation, translation, gain, offset,
         j[3] = -gx * x * y - gy * (one + y * y)
         j[4] = gx * (one + x * x) + gy * x * y
         j[5] = gy * x - gx * y
-        j[6], j[7] = -bright, -one
-        for c in range(8):
+        for c in range(6):
             wj = w * j[c]
             accb[c] += wj * res
-            for d in range(c, 8):
+            for d in range(c, 6):
                 acc[c, d] += wj * j[d]
         pending += 1
         if pending == 128:  # float32 sums of a block, float64 across blocks
-            for c in range(8):
+            for c in range(6):
                 bb[c] += accb[c]
                 accb[c] = 0
-                for d in range(c, 8):
+                for d in range(c, 6):
                     hh[c, d] += acc[c, d]
                     acc[c, d] = 0
             pending = 0
-    for c in range(8):
+    for c in range(6):
         bb[c] += accb[c]
-        for d in range(c, 8):
+        for d in range(c, 6):
             hh[c, d] += acc[c, d]
-    for c in range(8):
+    for c in range(6):
         b[c] = bb[c]
-        for d in range(c, 8):
+        for d in range(c, 6):
             h[c, d] = hh[c, d]
             h[d, c] = hh[c, d]
     return energy, visible, inliers
 
 
 def align_level(
-    image: Floats, level: Level, reference: ReferenceLevel, start: tuple[Array, float, float],
-    noise: float, huber: float, cutoff: float, iterations: int, gain_prior: tuple[float, float] = (0.0, 0.0),
+    image: Floats, level: Level, reference: ReferenceLevel, pose: Array, brightness: Brightness,
+    noise: float, huber: float, cutoff: float, iterations: int,
 ) -> Alignment:  # fmt: skip
-    """Levenberg–Marquardt from ``start`` = (T_frame_ref, a, b). ``gain_prior``: 1/σ² of a and b (about 0)."""
-    pose, gain, offset = start
-    prior = np.concatenate([np.zeros(6), np.array(gain_prior) * noise**2])
+    """Levenberg–Marquardt on T_frame_ref from ``pose``."""
 
-    def evaluate(pose: Array, gain: float, offset: float) -> tuple[float, Array, Array, int, int]:
-        h, b = np.empty((8, 8)), np.empty(8)
+    def evaluate(pose: Array) -> tuple[float, Array, Array, int, int]:
+        h, b = np.empty((6, 6)), np.empty(6)
         energy, visible, inliers = _normal_equations(
             image, np.float32(level.focal), np.float32(level.cx), np.float32(level.cy),
-            pose[:3, :3].astype(np.float32), pose[:3, 3].astype(np.float32), np.float32(np.exp(gain)),
-            np.float32(offset), reference.ray_x, reference.ray_y, reference.inv_depth, reference.variance,
-            reference.color, np.float32(noise), np.float32(huber), np.float32(cutoff), h, b,
+            pose[:3, :3].astype(np.float32), pose[:3, 3].astype(np.float32), np.float32(brightness.gain),
+            np.float32(brightness.offset), reference.ray_x, reference.ray_y, reference.inv_depth,
+            reference.variance, reference.color, np.float32(noise), np.float32(huber), np.float32(cutoff), h, b,
         )  # fmt: skip
-        state = np.array([0, 0, 0, 0, 0, 0, gain, offset], dtype=np.float64)
-        h[np.diag_indices(8)] += prior
-        b += prior * state
-        energy += float(prior @ state**2)
         mean = energy / visible if visible >= 10 else np.inf
         return mean, h, b, visible, inliers
 
-    mean, h, b, visible, inliers = evaluate(pose, gain, offset)
+    mean, h, b, visible, inliers = evaluate(pose)
     damping, converged = 1e-3, False
     for _ in range(iterations):
         step = _damped_step(h, b, damping)
         if step is None:
             break
-        trial = se3.exp(step[:6]) @ pose, gain + step[6], offset + step[7]
-        result = evaluate(*trial)
-        converged = bool(np.linalg.norm(step[:3]) < 1e-6 and np.linalg.norm(step[3:6]) < 2e-6)
+        trial = se3.exp(step) @ pose
+        result = evaluate(trial)
+        converged = bool(np.linalg.norm(step[:3]) < 1e-5 and np.linalg.norm(step[3:]) < 1e-5)
         if result[0] < mean:
-            pose, gain, offset = trial
+            pose = trial
             mean, h, b, visible, inliers = result
             damping = max(damping * 0.2, 1e-7)
         else:
@@ -169,14 +161,14 @@ def align_level(
             break
     count = max(len(reference), 1)
     rms = float(np.sqrt(mean))
-    return Alignment(pose, gain, offset, rms, visible / count, inliers / max(visible, 1), h, converged)
+    return Alignment(pose, rms, visible / count, inliers / max(visible, 1), h, converged)
 
 
 def _damped_step(h: Array, b: Array, damping: float) -> Array | None:
     scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-12))
     try:
         scaled = h * scale[:, None] * scale[None, :]
-        scaled[np.diag_indices(8)] += damping
+        scaled[np.diag_indices(6)] += damping
         step = -scale * scipy.linalg.solve(scaled, scale * b, assume_a="pos")
     except (np.linalg.LinAlgError, ValueError):
         return None

@@ -13,10 +13,12 @@ from prism_vo import se3
 from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.tracking.align import Alignment, ReferenceLevel, align_level
+from prism_vo.tracking.brightness import Brightness, BrightnessReference, blurred, measure_brightness
 from prism_vo.tracking.pyramid import depth_pyramid, level_count, levels_of
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
+BRIGHTNESS_LEVEL = 1  # pyramid level on which brightness is measured
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Reference:
 
     keyframe: int  # id
     levels: list[ReferenceLevel]
+    light: BrightnessReference
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,7 @@ class Track:
 
     ok: bool
     T_frame_ref: Array
-    gain: float  # log brightness ratio to the reference
-    offset: float
+    brightness: Brightness
     rms: float
     visible: float
     inliers: float
@@ -71,21 +73,26 @@ class Tracker:
                     np.ascontiguousarray(image[y, x, 0]),
                 )
             )
-        return Reference(keyframe, out)
+        return Reference(keyframe, out, self._light(pyramid, maps))
+
+    def _light(self, pyramid: list[Floats], maps: list[tuple[Floats, Floats]]) -> BrightnessReference:
+        level, (depth, var) = self.levels[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
+        y, x = np.nonzero(var < np.inf)
+        rays = np.stack([(x - level.cx) / level.focal, (y - level.cy) / level.focal, np.ones(len(x))], -1)
+        return BrightnessReference(rays, depth[y, x].astype(np.float64), blurred(pyramid[BRIGHTNESS_LEVEL])[y, x])
 
     def track(
-        self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: tuple[float, float],
-        gain_prior: tuple[float, float] = (0.0, 0.0),
-    ) -> Track:  # fmt: skip
+        self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: Brightness
+    ) -> Track:
         """Align with every guess of T_frame_ref on the coarsest level, the best ones in full."""
-        ranked = self._rank(pyramid, reference, guesses, brightness, gain_prior)
+        smooth = blurred(pyramid[BRIGHTNESS_LEVEL])
         best: Alignment | None = None
         tried = 0
-        for start in ranked[:4]:
+        for start in self._rank(pyramid, reference, guesses, brightness)[:4]:
             tried += 1
-            result = self._refine(pyramid, reference, start, gain_prior)
+            result, light = self._refine(pyramid, smooth, reference, start, brightness)
             if best is None or self._better(result, best):
-                best = result
+                best, best_light = result, light
             if self._good(best) and best.rms < 1.5 * self.last_rms:
                 break
         assert best is not None
@@ -93,42 +100,44 @@ class Tracker:
         if ok:
             self.last_rms = best.rms
         flow, flow_t = self.flow(best.T_frame_ref, reference)
-        return Track(ok, best.T_frame_ref, best.gain, best.offset, best.rms, best.visible, best.inliers, flow,
-                     flow_t, tried)  # fmt: skip
+        return Track(ok, best.T_frame_ref, best_light, best.rms, best.visible, best.inliers, flow, flow_t, tried)
 
     def _rank(
-        self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: tuple[float, float],
-        gain_prior: tuple[float, float],
-    ) -> list[Alignment]:  # fmt: skip
+        self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: Brightness
+    ) -> list[Alignment]:
+        """Coarsest level from every guess, best first; guesses that converged to the same place are kept once."""
         top = self.count - 1
-        results = [self._on_level(pyramid, reference, top, (guess, *brightness), gain_prior) for guess in guesses]
+        results = [self._on_level(pyramid, reference, top, guess, brightness) for guess in guesses]
         order = sorted(range(len(results)), key=lambda k: results[k].rms / max(results[k].visible, 0.05))
         kept: list[Alignment] = []
-        for k in order:  # guesses that converged to the same place are tried once
-            close = any(np.linalg.norm(se3.log(results[k].T_frame_ref @ se3.inverse(o.T_frame_ref))) < 2e-3 for o in kept)
-            if not close:
+        for k in order:
+            if not any(_close(results[k].T_frame_ref, other.T_frame_ref) for other in kept):
                 kept.append(results[k])
         return kept
 
     def _refine(
-        self, pyramid: list[Floats], reference: Reference, start: Alignment, gain_prior: tuple[float, float]
-    ) -> Alignment:
+        self, pyramid: list[Floats], smooth: Floats, reference: Reference, start: Alignment, brightness: Brightness
+    ) -> tuple[Alignment, Brightness]:
+        """Down the pyramid, measuring the brightness anew with the pose of each level."""
         result = start
         for level in range(self.count - 2, -1, -1):
-            seed = (result.T_frame_ref, result.gain, result.offset)
-            result = self._on_level(pyramid, reference, level, seed, gain_prior)
-        return result
+            brightness = self.brightness(smooth, reference, result.T_frame_ref, brightness)
+            result = self._on_level(pyramid, reference, level, result.T_frame_ref, brightness)
+        return result, self.brightness(smooth, reference, result.T_frame_ref, brightness)
+
+    def brightness(self, smooth: Floats, reference: Reference, pose: Array, start: Brightness) -> Brightness:
+        """Gain and offset of a frame against the reference at a pose."""
+        return measure_brightness(smooth, self.levels[BRIGHTNESS_LEVEL], reference.light, pose, start)
 
     def _on_level(
-        self, pyramid: list[Floats], reference: Reference, level: int, start: tuple[Array, float, float],
-        gain_prior: tuple[float, float],
-    ) -> Alignment:  # fmt: skip
+        self, pyramid: list[Floats], reference: Reference, level: int, start: Array, brightness: Brightness
+    ) -> Alignment:
         """One level; the cutoff is doubled while most residuals saturate (a bad start far from the minimum)."""
         c = self.config
         cutoff = c.cutoff
         while True:
-            result = align_level(pyramid[level], self.levels[level], reference.levels[level], start,
-                                 c.image_sigma, c.huber, cutoff, c.iterations, gain_prior)  # fmt: skip
+            result = align_level(pyramid[level], self.levels[level], reference.levels[level], start, brightness,
+                                 c.image_sigma, c.huber, cutoff, c.iterations)  # fmt: skip
             if result.inliers > 0.4 or cutoff >= 4 * c.cutoff:
                 return result
             cutoff *= 2.0
@@ -151,6 +160,10 @@ class Tracker:
             d = moved[:, :2] / np.maximum(moved[:, 2:], 1e-3) - rays[:, :2]
             out.append(scale * float(np.sqrt((d**2).sum(1).mean())))
         return out[0], out[1]
+
+
+def _close(a: Array, b: Array) -> bool:
+    return bool(np.linalg.norm(se3.log(a @ se3.inverse(b))) < 2e-3)
 
 
 @njit(nogil=True, cache=True)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brightness of a frame against its reference keyframe, measured on blurred images.
+
+Single pixels cannot tell the gain: bilinear interpolation and noise both lower the contrast of a warped image against
+the reference (by 4–15 % on sharp textures), which a fit would take for a darker exposure, keyframe after keyframe. On
+images blurred by a few pixels interpolation changes nothing and noise is averaged out; the slope is that of the
+reduced major axis (ratio of spreads), which treats both images alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.tracking.pyramid import Level
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
+BLUR = 2.0  # px of the level it is applied to
+MARGIN = 4
+TRIM = 3.0  # robust σ
+
+
+@dataclass(frozen=True)
+class Brightness:
+    """``I_frame ≈ gain · I_ref + offset``."""
+
+    gain: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class BrightnessReference:
+    """Blurred intensities of the reference pixels of one level."""
+
+    rays: Array  # (N, 3)
+    inv_depth: Array  # (N,)
+    color: Floats  # (N,)
+
+
+def blurred(image: Floats) -> Floats:
+    """Intensity channel of a pyramid level, blurred."""
+    return np.asarray(cv2.GaussianBlur(np.ascontiguousarray(image[..., 0]), (0, 0), BLUR), dtype=np.float32)
+
+
+def measure_brightness(
+    smooth: Floats, level: Level, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
+) -> Brightness:
+    """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels."""
+    p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
+    z = np.maximum(p[:, 2], 1e-3)
+    x, y = p[:, 0] / z * level.focal + level.cx, p[:, 1] / z * level.focal + level.cy
+    inside = (x > MARGIN) & (y > MARGIN) & (x < level.width - 1 - MARGIN) & (y < level.height - 1 - MARGIN)
+    if inside.sum() < 50:
+        return start
+    seen = cv2.remap(smooth, x[inside, None].astype(np.float32), y[inside, None].astype(np.float32), cv2.INTER_LINEAR)
+    new, ref = seen[:, 0].astype(np.float64), reference.color[inside].astype(np.float64)
+    result = start
+    for _ in range(4):
+        residual = new - result.gain * ref - result.offset
+        spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual)))) + 1e-3
+        keep = np.abs(residual - np.median(residual)) < TRIM * spread
+        if keep.sum() < 50 or ref[keep].std() < 1.0:
+            return start
+        gain = float(new[keep].std() / ref[keep].std())
+        result = Brightness(gain, float(new[keep].mean() - gain * ref[keep].mean()))
+    return result
