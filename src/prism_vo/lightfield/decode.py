@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -74,6 +75,18 @@ class Decoder:
             self._matcher.points(even, xy, fall), self.sensor_noise(raw)
         )
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
+
+    def dense(self, raw: RawFrame) -> DecodedFrame:
+        """TF image and the semi-dense map of inverse virtual depth with variance."""
+        frame = self.focus(raw)
+        found = self._matcher.everywhere(self._prepare(raw).even, self._fall(raw))
+        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw))
+        return replace(
+            frame,
+            inv_virtual_depth=rho.astype(np.float32, copy=False),
+            variance=variance.astype(np.float32, copy=False),
+            valid=valid,
+        )
 
     def sensor_noise(self, raw: RawFrame) -> SensorNoise:
         """Of one raw pixel: estimated from the first frame seen."""

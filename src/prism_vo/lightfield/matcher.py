@@ -12,7 +12,7 @@ from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.accumulate import GREY_OFFSET
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matching import SEARCH_WINDOW, measure_points
+from prism_vo.lightfield.matching import SEARCH_WINDOW, measure_blocks, measure_points
 from prism_vo.lightfield.variance import SensorNoise, fit_noise, slope_variance
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
@@ -25,20 +25,19 @@ WINDOW_PX = 2.7  # half width of the matching window in raw pixels of a micro-im
 NODE_PX = 1.3  # spacing of search nodes, raw pixels of a micro-image
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
-RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost
+BLOCK = 32  # TF pixels a side of the blocks of a dense map
+REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 
 
 @dataclass(frozen=True)
 class Matches:
     """Raw results of the kernels, any shape."""
 
-    slope: Array
-    curvature: Array
-    residual: Array
-    grey: Array
-    redundancy: Array
-    cost: Array
-    rival: Array
+    slope: FloatImage
+    curvature: FloatImage
+    residual: FloatImage
+    grey: FloatImage
+    redundancy: FloatImage
 
 
 class Matcher:
@@ -59,40 +58,59 @@ class Matcher:
         self.nodes = int(np.clip(round(NODE_PX / spacing), 1, 8))
         self._grid = lens_grid(geometry)
 
-    def points(self, raw: FloatImage, points: Array, fall: float) -> Matches:
-        """Match at TF pixels (N, 2)."""
-        out = np.empty((len(points), 7))
+    def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
+        """Match at TF pixels (N, 2); ``everything``: also where the search says that nothing can be measured."""
+        out = np.empty((5, len(points)), np.float32)
+        tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(
-                raw, self.geometry.lenses, self.geometry.array.index, self._grid, self.ladder, self.strides, fall,
-                self.scale, self.nodes, self.window, points, first, last, out,
-            )  # fmt: skip
+            measure_points(*tables, self.nodes, self.window, points, first, last, out)
 
         self._bands.run(len(points), band)
-        out[:, 3] += GREY_OFFSET
-        return Matches(*out.T)
+        return Matches(*out)
+
+    def everywhere(self, raw: FloatImage, fall: float) -> Matches:
+        """Match at every TF pixel (h, w)."""
+        view = self.geometry.view
+        out = np.empty((5, view.height, view.width), np.float32)
+        block = BLOCK // self.nodes * self.nodes
+        tables = self._tables(raw, fall, self._limit)
+
+        def band(first: int, last: int) -> None:
+            measure_blocks(*tables, self.nodes, self.window, block, first, last, out)
+
+        self._bands.run(-(-view.height // block), band)
+        return Matches(*out)
+
+    @property
+    def _limit(self) -> float:
+        """Largest slope variance the search passes on, in the units of its own window."""
+        g = self.geometry
+        detail = ((2 * self.window + 1) / (2 * SEARCH_WINDOW + 1)) ** 2  # samples per search node
+        return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * self.scale * g.rest_slope) ** 2 * detail)
+
+    def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[object, ...]:
+        g = self.geometry
+        return raw, g.lenses, g.array.index, self._grid, self.ladder, self.strides, fall, limit, self.scale
 
     def estimate_noise(self, raw: FloatImage, fall: float) -> SensorNoise:
         """Sensor noise from an even grid of matches over one frame."""
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
-        found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall)
+        found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0)
-        return fit_noise(found.grey[good], found.residual[good], found.curvature[good])
+        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], found.curvature[good])
 
     def judge(self, found: Matches, noise: SensorNoise) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (
-                slope_variance(found.slope, found.curvature, found.residual, found.grey, self.scale, noise)
+                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.scale, noise)
                 / beta**2
             )
-            freedom = found.redundancy * ((2 * SEARCH_WINDOW + 1) / (2 * self.window + 1)) ** 2
-            distinct = found.rival > found.cost * (1.0 + RIVAL_SIGMAS * np.sqrt(2.0 / freedom))
-            valid = np.isfinite(found.slope) & (found.curvature > 0) & distinct
+            valid = np.isfinite(found.slope) & (found.curvature > 0)
             valid &= (variance > 0) & (variance < self._config.max_sigma**2)
         rho = self.geometry.inv_virtual_depth(found.slope)
         return np.where(valid, rho, np.nan), np.where(valid, variance, np.inf), valid

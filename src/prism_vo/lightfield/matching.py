@@ -15,20 +15,23 @@ from numba import njit
 from prism_vo.lightfield.accumulate import SUMS, W2, WI, WII, WIX, WIY, WX, WY, W, accumulate
 
 SEARCH_WINDOW = 2  # nodes to each side
+RUNGS_SKIPPED = 2  # the search looks at every second rung
+RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def search(raw, lenses, index, grid, ladder, strides, fall, x0, y0, step, nx, ny, sums, cost, best, rival):  # type: ignore[no-untyped-def]
-    """Rung of least cost at nx × ny nodes, and the rival: least cost apart from the best basin (in ``cost`` units).
+def search(raw, lenses, index, grid, ladder, strides, fall, limit, x0, y0, step, nx, ny, sums, cost, freedom, best):  # type: ignore[no-untyped-def]
+    """Rung of least cost at nx × ny nodes → ``best``; −1 where lenses are too few or the minimum says nothing.
 
-    ``cost[k, row, col]``: mean residual variance at rung k. ``best``: rung, or −1 where too few lenses overlap.
+    Works on every second rung. ``cost[k]`` becomes the residual variance over the window, ``freedom[k]`` its
+    degrees of freedom. ``limit``: largest variance of the slope worth refining; ≤ 0: refine everything.
     """
     w = SEARCH_WINDOW
     mx, my = nx + 2 * w, ny + 2 * w
-    for k in range(len(ladder)):
+    for k in range(0, len(ladder), RUNGS_SKIPPED):
         accumulate(
             raw, lenses, index, grid, ladder[k], strides[k], fall,
             x0 - w * step, y0 - w * step, step, mx, my, False, sums,
@@ -39,36 +42,51 @@ def search(raw, lenses, index, grid, ladder, strides, fall, x0, y0, step, nx, ny
                 sums[WII, row, col] -= sums[WI, row, col] * sums[WI, row, col] / weight
                 sums[W2, row, col] = sums[W, row, col] - sums[W2, row, col] / weight
         for row in range(ny):
-            for col in range(nx):
-                total, freedom = np.float32(0.0), np.float32(0.0)
+            for col in range(mx):
+                total, free = np.float32(0.0), np.float32(0.0)
                 for dy in range(2 * w + 1):
-                    for dx in range(2 * w + 1):
-                        total += sums[WII, row + dy, col + dx]
-                        freedom += sums[W2, row + dy, col + dx]
-                enough = freedom > LEAST_REDUNDANCY * (2 * w + 1) ** 2
-                cost[k, row, col] = total / freedom if enough else NOTHING
-    _choose(cost, nx, ny, best, rival)
+                    total += sums[WII, row + dy, col]
+                    free += sums[W2, row + dy, col]
+                sums[W, row, col], sums[WI, row, col] = total, free
+            for col in range(nx):
+                total, free = np.float32(0.0), np.float32(0.0)
+                for dx in range(2 * w + 1):
+                    total += sums[W, row, col + dx]
+                    free += sums[WI, row, col + dx]
+                enough = free > LEAST_REDUNDANCY * (2 * w + 1) ** 2
+                cost[k, row, col] = total / free if enough else NOTHING
+                freedom[k, row, col] = free
+    _choose(ladder, cost, freedom, limit, nx, ny, best)
 
 
 @njit(nogil=True, cache=True)
-def _choose(cost, nx, ny, best, rival):  # type: ignore[no-untyped-def]
-    """Least cost, and the least local minimum elsewhere."""
-    last = cost.shape[0] - 1
+def _choose(ladder, cost, freedom, limit, nx, ny, best):  # type: ignore[no-untyped-def]
+    """Least cost, unless another minimum is nearly as good or the valley is too flat to be worth refining."""
+    skip = RUNGS_SKIPPED
+    last = (len(ladder) - 1) // skip * skip
+    log_step = np.log(ladder[skip] / ladder[0])
     for row in range(ny):
         for col in range(nx):
             least, where = NOTHING, -1
-            for k in range(last + 1):
+            for k in range(0, last + 1, skip):
                 if cost[k, row, col] < least:
                     least, where = cost[k, row, col], k
-            second = NOTHING
-            for k in range(last + 1):
-                c = cost[k, row, col]
-                left = cost[k - 1, row, col] if k > 0 else NOTHING
-                right = cost[k + 1, row, col] if k < last else NOTHING
-                if abs(k - where) > 1 and c <= left and c <= right and c < second:
-                    second = c
             best[row, col] = where
-            rival[row, col] = second
+            if where < 0 or limit <= 0.0:
+                continue
+            rival, bend = NOTHING, np.float32(0.0)
+            for k in range(0, last + 1, skip):
+                c = cost[k, row, col]
+                left = cost[k - skip, row, col] if k > 0 else NOTHING
+                right = cost[k + skip, row, col] if k < last else NOTHING
+                if k == where:
+                    bend = max(left, right) - c if max(left, right) < NOTHING else min(left, right) - c
+                elif abs(k - where) > skip and c <= left and c <= right and c < rival:
+                    rival = c
+            curvature = bend * freedom[where, row, col] / (ladder[where] * log_step) ** 2
+            noise = np.sqrt(2.0 / freedom[where, row, col])
+            if rival < least * (1.0 + RIVAL_SIGMAS * noise) or curvature * limit < least:
+                best[row, col] = -1
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -195,31 +213,67 @@ def refine(
 
 @njit(nogil=True, cache=True)
 def measure_points(
-    raw, lenses, index, grid, ladder, strides, fall, scale, nodes, window, points, first, last, out
+    raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, points, first, last, out
 ):  # type: ignore[no-untyped-def]
-    """Rows [first, last) of ``points`` (TF px) → ``out`` (N, 7): the five of :func:`refine`, best and rival cost.
+    """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (5, N), see :func:`refine`.
 
     ``nodes``: spacing of the search lattice in TF pixels; a point uses the search result of its nearest node.
     """
     offset = 0.5 * scale - 0.5
-    size = max(2 * SEARCH_WINDOW + 1, 2 * window + 3)
-    sums = np.zeros((SUMS, size, size), np.float32)
-    columns = np.zeros((4, size), np.float32)
-    cost = np.zeros((len(ladder), 1, 1), np.float32)
-    best, rival = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
-    table, done = np.zeros((len(ladder), 4, 1, 1), np.float32), np.zeros(len(ladder), np.bool_)
-    result = np.zeros((5, 1, 1))
+    sums, columns, cost, freedom, best, table, done, result = _scratch(len(ladder), 1, 1, window)
     for n in range(first, last):
         x, y = points[n, 0], points[n, 1]
         node_x, node_y = nodes * np.floor(x / nodes + 0.5), nodes * np.floor(y / nodes + 0.5)
         search(
-            raw, lenses, index, grid, ladder, strides, fall, scale * node_x + offset, scale * node_y + offset,
-            scale * nodes, 1, 1, sums, cost, best, rival,
+            raw, lenses, index, grid, ladder, strides, fall, limit, scale * node_x + offset,
+            scale * node_y + offset, scale * nodes, 1, 1, sums, cost, freedom, best,
         )  # fmt: skip
         refine(
             raw, lenses, index, grid, ladder, strides, fall, scale * x + offset, scale * y + offset, scale, 1, 1,
             window, best, sums, columns, table, done, result,
         )  # fmt: skip
-        out[n, :5] = result[:, 0, 0]
-        out[n, 5] = cost[best[0, 0], 0, 0] if best[0, 0] >= 0 else NOTHING
-        out[n, 6] = rival[0, 0]
+        out[:, n] = result[:, 0, 0]
+
+
+@njit(nogil=True, cache=True)
+def measure_blocks(
+    raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, block, first, last, out
+):  # type: ignore[no-untyped-def]
+    """Block rows [first, last) of the TF grid → ``out`` (5, h, w), the numbers :func:`measure_points` gives there."""
+    height, width = out.shape[1], out.shape[2]
+    offset = 0.5 * scale - 0.5
+    per_side = block // nodes + 1
+    sums, columns, cost, freedom, best, table, done, result = _scratch(len(ladder), block, per_side, window)
+    start = np.zeros((block, block), np.int64)
+    for by in range(first, last):
+        for bx in range((width + block - 1) // block):
+            x0, y0 = bx * block, by * block
+            nx, ny = min(block, width - x0), min(block, height - y0)
+            search(
+                raw, lenses, index, grid, ladder, strides, fall, limit, scale * x0 + offset, scale * y0 + offset,
+                scale * nodes, per_side, per_side, sums, cost, freedom, best,
+            )  # fmt: skip
+            for row in range(ny):
+                for col in range(nx):
+                    start[row, col] = best[(2 * row + nodes) // (2 * nodes), (2 * col + nodes) // (2 * nodes)]
+            refine(
+                raw, lenses, index, grid, ladder, strides, fall, scale * x0 + offset, scale * y0 + offset, scale,
+                nx, ny, window, start, sums, columns, table, done, result,
+            )  # fmt: skip
+            out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
+
+
+@njit(nogil=True, cache=True)
+def _scratch(rungs, block, per_side, window):  # type: ignore[no-untyped-def]
+    """Working arrays for blocks of block² samples and per_side² search nodes."""
+    size = max(per_side + 2 * SEARCH_WINDOW, block + 2 * window + 2)
+    return (
+        np.zeros((SUMS, size, size), np.float32),
+        np.zeros((4, size), np.float32),
+        np.zeros((rungs, per_side, per_side), np.float32),
+        np.zeros((rungs, per_side, per_side), np.float32),
+        np.zeros((per_side, per_side), np.int64),
+        np.zeros((rungs, 4, block, block), np.float32),
+        np.zeros(rungs, np.bool_),
+        np.zeros((5, block, block), np.float32),
+    )
