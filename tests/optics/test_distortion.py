@@ -35,7 +35,7 @@ def test_each_term(coefficients, expected):
 
 def test_distorted_is_undistorted_plus_shift_about_the_principal_point():
     camera = make_camera(distortion={"radial": (2e-3, 0.0)})
-    pixel = camera.principal_point + [100.0, 0.0]
+    pixel = camera.principal_point + np.array([100.0, 0.0])
     r_mm = 100.0 * camera.pixel_mm
     expected = 100.0 * (1 + 2e-3 * r_mm**2)
     assert distort(camera.calibration, pixel)[0] - camera.principal_point[0] == pytest.approx(

@@ -25,7 +25,7 @@ def inside_camera(camera, raw_pixels):
 
 @given(camera_points(), st.floats(20, 280), st.floats(20, 240))
 def test_a_lens_images_the_virtual_point_along_a_straight_ray(case, cx, cy):
-    """Light heading for the virtual image passes the lens centre undeflected and meets the sensor B behind it."""
+    """Light heading for the virtual image passes the lens centre undeflected, to the sensor B behind it."""
     camera, point = case
     x_v, v = camera.project_virtual(point)
     assume(v > 0.3)
@@ -40,7 +40,7 @@ def test_a_lens_images_the_virtual_point_along_a_straight_ray(case, cx, cy):
 
 @given(cameras(), st.floats(20, 280), st.floats(20, 240))
 def test_micro_image_centre_is_the_chief_ray(camera, cx, cy):
-    """The ray from the main-lens centre through a micro-lens centre meets the sensor in its micro-image centre."""
+    """The ray from the main-lens centre through a micro-lens meets the sensor in its micro-image centre."""
     image_centre = np.array([cx, cy])
     lens_centre = camera.lens_centres(image_centre)
     through = on_plane([0, 0, 0], [*inside_camera(camera, lens_centre), camera.b_L0], camera.b_L0 + camera.B)
@@ -75,7 +75,7 @@ def test_stereo_with_the_wrong_centres_measures_the_naive_depth(case, cx, cy, ba
     camera_points(), st.floats(20, 280), st.floats(20, 240), st.floats(-0.05, 0.05), st.floats(-0.05, 0.05)
 )
 def test_a_raw_pixel_traced_into_the_scene_meets_its_point(case, cx, cy, ax, ay):
-    """X(z) = −P + z (m + P/f_L), from any part of a micro-lens that is focused at the point's virtual depth."""
+    """X(z) = −P + z (m + P/f_L), from any part of a micro-lens focused at the point's virtual depth."""
     camera, point = case
     x_v, v = camera.project_virtual(point)
     assume(v > 1.2)
@@ -114,7 +114,7 @@ def test_array_point_is_the_chief_ray_of_the_virtual_point(case):
 
 
 def test_reading_the_naive_depth_as_the_true_one_biases_metric_depth():
-    """The trap is not academic: at 3 m the thin lens with v_n in place of v is off by far more than the noise."""
+    """The trap is real: at 3 m the thin lens with v_n in place of v is off by far more than the noise."""
     camera = make_camera(f=16.0, b0=15.3, B=0.35)
     rho = float(camera.inv_virtual_depth(1 / 3.0))
     misread = 1 / float(camera.inv_depth(camera.naive_from_true(rho)))

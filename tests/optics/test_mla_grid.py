@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The micro-lens grid: positions, types, ownership, visibility, neighbours; kernels against NumPy and brute force."""
+"""The micro-lens grid: positions, types, ownership, visibility; kernels against NumPy and brute force."""
 
 from __future__ import annotations
 

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.datasets.images import check_size, read_image, read_map
+from prism_vo.datasets.undistort import undistorted_frame
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera, ViewName
+from prism_vo.optics.distortion import is_distorted
 from prism_vo.optics.photometric import luminance
 from prism_vo.types import DecodedFrame, FloatImage
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
@@ -60,12 +62,12 @@ def read_decoded_frame(
             variance = _variance(camera, form, sigma, valid)
             valid = valid & np.isfinite(variance)
             inv_depth = np.where(valid, inv_depth, np.float32(np.nan))
-        else:
-            variance = _modelled_variance(image, inv_depth)
     frame = DecodedFrame(
         index, time, camera.view(form.view), image, inv_depth, variance, valid, exposure, _color(stored)
     )
-    return _undistorted(camera, frame) if form.distorted else frame
+    if form.distorted and is_distorted(camera.calibration):
+        return undistorted_frame(camera, frame)
+    return frame
 
 
 def _intensity(stored: NDArray[Any], gamma: float) -> FloatImage:
@@ -109,20 +111,3 @@ def _variance(
         sigma = sigma / camera.lam  # σ(1/v_n) = λ σ(ρ_v)
     usable = valid & np.isfinite(sigma) & (sigma > 0)
     return np.where(usable, sigma * sigma, np.inf).astype(np.float32)
-
-
-def _modelled_variance(image: FloatImage, inv_virtual_depth: FloatImage) -> FloatImage | None:
-    """Variance of maps that came without one, by the decoder's noise model."""
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("prism_vo.lightfield.variance") is None:
-        return None
-    model: Any = import_module("prism_vo.lightfield.variance").model_variance
-    return np.asarray(model(image, inv_virtual_depth), dtype=np.float32)
-
-
-def _undistorted(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFrame:
-    from prism_vo.datasets.undistort import undistorted_frame
-
-    return undistorted_frame(camera, frame)

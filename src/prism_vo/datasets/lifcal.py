@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prism_vo.datasets.decoded import load_decoded_format
+from prism_vo.datasets.decoded import DecodedFormat, load_decoded_format
 from prism_vo.datasets.images import IMAGE_SUFFIXES, list_images, read_image
 from prism_vo.datasets.parts import assemble
 from prism_vo.datasets.sequence import FileSequence, SequenceFiles
@@ -57,8 +57,14 @@ class LifcalLoader:
             path, _calibration(path), files,
             times if times.is_file() else None,
             truth if truth.is_file() else None,
-            load_decoded_format(description),
+            _format(description),
         )  # fmt: skip
+
+
+def _format(description: Path) -> DecodedFormat:
+    """Ready-made focused images carry the lens distortion unless the description says otherwise."""
+    form = load_decoded_format(description)
+    return form if "distorted" in form.model_fields_set else form.model_copy(update={"distorted": True})
 
 
 def _calibration(path: Path) -> Calibration:

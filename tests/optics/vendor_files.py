@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers of the vendors' XML files, from the description of their formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+GRID = {
+    "offset": (3.7, -5.2),
+    "diameter": 14.3,
+    "rotation": 0.0123,
+    "lens_border": 1.0,
+    "lens_base_x": (1.0, 0.0),
+    "lens_base_y": (0.5, 0.8660254),
+    "types": [(0, (0.0, 0.0), (2.0, 2.8)), (1, (1.0, 0.0), (2.6, 4.0)), (2, (-1.0, 0.0), (3.5, 6.0))],
+}
+MODEL = {
+    "size": (150, 130),
+    "pixel": 0.0055,
+    "principal": (74.3, 66.1),
+    "f": 16.012345,
+    "b0": 15.31,
+    "B": 0.352,
+    "radial": (1e-4, -2e-6),
+    "tangential": (3e-5, -4e-5),
+    "adjusted": True,
+}
+
+
+def _xy(name: str, pair: tuple[float, float], first: str = "x", second: str = "y") -> str:
+    return f"<{name}><{first}>{pair[0]!r}</{first}><{second}>{pair[1]!r}</{second}></{name}>"
+
+
+def grid_xml(**changes) -> str:
+    """A Raytrix micro-lens calibration."""
+    g = {**GRID, **changes}
+    types = "".join(
+        f'<lens_type id="{n}">{_xy("offset", offset)}{_xy("depth_range", span, "min", "max")}</lens_type>'
+        for n, offset, span in g["types"]
+    )
+    return (
+        f'<?xml version="1.0"?><RayCalibData version="1">{_xy("offset", g["offset"])}'
+        f"<diameter>{g['diameter']!r}</diameter><rotation>{g['rotation']!r}</rotation>"
+        f"<lens_border>{g['lens_border']!r}</lens_border><tcp>2.0</tcp>"
+        f"{_xy('lens_base_x', g['lens_base_x'])}{_xy('lens_base_y', g['lens_base_y'])}"
+        f"{_xy('sub_grid_base', (3.0, 0.0))}{types}</RayCalibData>"
+    )
+
+
+def model_xml(**changes) -> str:
+    """A LiFCal camera model."""
+    m = {**MODEL, **changes}
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><Root><CalibrationModel>Plenoptic</CalibrationModel>'
+        f'<ImageSize units="pix"><Width>{m["size"][0]}</Width><Height>{m["size"][1]}</Height></ImageSize>'
+        f'<PixelSize units="mm">{m["pixel"]!r}</PixelSize>{_xy("PrincipalPoint", m["principal"])}'
+        f"<FocalLength>{m['f']!r}</FocalLength><MainLensMlaDistance>{m['b0']!r}</MainLensMlaDistance>"
+        f"<SensorMlaDistance>{m['B']!r}</SensorMlaDistance>"
+        f"{_xy('RadialDistortion', m['radial'], 'A0', 'A1')}"
+        f"{_xy('TangentialDistortion', m['tangential'], 'B0', 'B1')}"
+        f"<MicroLensCenterAdjustment>{str(m['adjusted']).lower()}</MicroLensCenterAdjustment></Root>"
+    )
+
+
+def write_vendor_files(folder: Path, grid: str | None = None, model: str | None = None) -> tuple[Path, Path]:
+    """Both files in a folder: (grid, model)."""
+    paths = folder / "mla.xml", folder / "CameraModel.xml"
+    paths[0].write_text(grid or grid_xml())
+    paths[1].write_text(model or model_xml())
+    return paths
+
+
+def vendor_centres(raw_size: tuple[int, int]) -> dict[tuple[float, float], int]:
+    """All centres with their lens type, by the vendor's rule of two interleaved row grids."""
+    d, rotation, (_, by) = GRID["diameter"], GRID["rotation"], GRID["lens_base_y"]
+    x0, y0 = raw_size[0] / 2 - 0.5 + GRID["offset"][0], raw_size[1] / 2 - 0.5 - GRID["offset"][1]
+    out = {}
+    for i in range(-40, 41):
+        for j in range(-40, 41):
+            even = (i * d, 2 * j * by * d)
+            odd = ((i + 1 + GRID["lens_base_y"][0]) * d, (2 * j + 1) * by * d)
+            for x, y in (even, odd):
+                px = x0 + x * np.cos(rotation) - y * np.sin(rotation)
+                py = y0 - (x * np.sin(rotation) + y * np.cos(rotation))
+                out[round(float(px), 6), round(float(py), 6)] = i % 3
+    return out
