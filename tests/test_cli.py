@@ -166,13 +166,9 @@ def test_info_reports_table_60(capsys):
         "40.1 x 40.1 degrees", "hexagonal, 14.3 px apart, 3 kinds of focus", "512x512 (central view)", "to infinity",
     ):  # fmt: skip
         assert words in out
-    rows = {
-        line.split()[0]: line.split()
-        for line in out.splitlines()
-        if line.strip().endswith(tuple("0123456789"))
-    }
+    table = out[out.index("distance   virtual depth") :].splitlines()[1:]
+    rows = {words[0]: words for words in (line.split() for line in table) if words}
     # v and σ(z) by hand: f 16, b_L0 15.05, B 0.38, σ(ρ_v) 0.002
-    assert float(rows["1"][2]) == pytest.approx(3.185, abs=1e-3) and float(rows["1"][3]) == pytest.approx(
-        0.029, abs=1e-3
-    )
+    assert float(rows["1"][2]) == pytest.approx(3.185, abs=1e-3)
+    assert float(rows["1"][3]) == pytest.approx(0.029, abs=1e-3)
     assert float(rows["10"][2]) == pytest.approx(2.567, abs=1e-3) and 4 <= float(rows["10"][-1]) <= 7
