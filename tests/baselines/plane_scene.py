@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cv2
 import numpy as np
+import yaml
 
 from prism_vo import se3
 from prism_vo.optics.camera import FocusedView
+from prism_vo.trajectory import Trajectory, write_trajectory
 from prism_vo.types import DecodedFrame
 
 
@@ -76,3 +80,41 @@ def decoded(
     valid = ~near_depth_edge(depth)
     variance = np.where(valid, sigma**2, np.inf).astype(np.float32)
     return DecodedFrame(0, 0.0, view, image, rho.astype(np.float32), variance, valid)
+
+
+def write_decoded_sequence(folder: Path, count: int = 24, size: int = 160) -> np.ndarray:
+    """A native folder of ready-made focused images and depth of the relief; returns the true poses."""
+    view, scene, rng, poses = pinhole_view(size), Relief(), np.random.default_rng(0), arc(count)
+    for name in ("focused", "virtual_depth", "virtual_depth_sigma"):
+        (folder / name).mkdir(parents=True)
+    calibration = {
+        "format": "prism-vo/camera/1",
+        "sensor": {"width": 2 * size, "height": 2 * size, "pixel_size_um": 15.65 / view.focal_px / 2 * 1000},
+        "main_lens": {
+            "focal_length_mm": 16.0,
+            "mla_distance_mm": 15.3,
+            "principal_point_px": [size - 0.5, size - 0.5],
+        },
+        "mla": {
+            "sensor_distance_mm": 0.35,
+            "layout": "hexagonal",
+            "pitch_px": 23.4,
+            "rotation_rad": 0.0,
+            "origin_px": [size - 0.5, size - 0.5],
+            "lens_types": [{"focus_virtual_depth": 3.0}],
+        },
+    }
+    (folder / "camera.yaml").write_text(yaml.safe_dump(calibration))
+    form = {"view": "central", "convention": "true", "virtual_depth": "float32", "sigma": "float32"}
+    (folder / "decoded.yaml").write_text(yaml.safe_dump(form))
+    for index, pose in enumerate(poses):
+        image, depth = scene.render(view, pose)
+        frame = decoded(view, image, depth, rng)
+        cv2.imwrite(
+            str(folder / f"focused/{index:06d}.png"), np.clip(np.rint(image), 0, 255).astype(np.uint8)
+        )
+        rho = np.where(frame.valid, frame.inv_virtual_depth, np.nan).astype(np.float32)
+        np.save(folder / f"virtual_depth/{index:06d}.npy", rho)
+        np.save(folder / f"virtual_depth_sigma/{index:06d}.npy", np.sqrt(frame.variance))
+    write_trajectory(Trajectory(0.1 * np.arange(count), poses), folder / "groundtruth.txt")
+    return poses
