@@ -1,4 +1,5 @@
 # Every target works alone on a fresh clone: it makes .venv and installs what it needs.
+PYTHON ?= python3
 PY := .venv/bin/python
 STAMP := .venv/.installed
 
@@ -13,13 +14,14 @@ lint: $(STAMP)
 	$(PY) -m mypy
 
 demo: $(STAMP)
-	$(PY) -m prism_vo.cli demo
+	$(PY) -m prism_vo demo
 
 bench: $(STAMP)
 	$(PY) -m benchmarks
 
 $(STAMP): pyproject.toml
-	python3 -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
+	$(PYTHON) -m venv .venv
 	$(PY) -m pip install -q --disable-pip-version-check -e ".[dev]"
 	touch $(STAMP)
 

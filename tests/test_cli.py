@@ -161,10 +161,16 @@ def test_info_reports_table_60(capsys):
     assert main(["info", str(TABLE_60)]) == 0
     out = capsys.readouterr().out
     for words in (
-        "table_60: 60 raw plenoptic images, 1024x1024, uint8", "0 to 5.9 s, 10 frames a second",
-        "60 poses, 0.567 m", "white image   present", "16 mm; micro-lens array 15.05 mm behind it, sensor 0.38 mm",
-        "40.1 x 40.1 degrees", "hexagonal, 14.3 px apart, 3 kinds of focus", "512x512 (central view)", "to infinity",
-    ):  # fmt: skip
+        "table_60: 60 raw plenoptic images, 1024x1024, uint8",
+        "0 to 5.9 s, 10 frames a second",
+        "60 poses, 0.567 m",
+        "white image   present",
+        "16 mm; micro-lens array 15.05 mm behind it, sensor 0.38 mm",
+        "40.1 x 40.1 degrees",
+        "hexagonal, 14.3 px apart, 3 kinds of focus",
+        "512x512 (central view)",
+        "to infinity",
+    ):
         assert words in out
     table = out[out.index("distance   virtual depth") :].splitlines()[1:]
     rows = {words[0]: words for words in (line.split() for line in table) if words}
