@@ -38,6 +38,7 @@ def build_app() -> App:
         name="prism-vo",
         help="Metric visual odometry with a single focused plenoptic camera.",
         version=__version__,
+        help_format="plaintext",  # no markdown parser to import: help appears at once
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )

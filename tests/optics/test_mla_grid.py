@@ -11,6 +11,7 @@ from prism_vo.optics.mla import MicroLensArray
 from prism_vo.optics.visibility import (
     lenses_seeing,
     lenses_seeing_numpy,
+    neighbour_table,
     owner_maps,
     owner_maps_numpy,
 )
@@ -150,6 +151,7 @@ def test_neighbours_are_sorted_and_each_pair_comes_once(array):
     around = np.flatnonzero((distance > 0) & (distance <= longest))
     assert 2 * len(steps) == len(around)
     table = array.neighbours(steps)
+    np.testing.assert_array_equal(neighbour_table(array, steps), table)
     found = array.image_centres[table[middle]] - array.image_centres[middle]
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), lengths, rtol=1e-9)
     np.testing.assert_allclose(found, steps @ array.axes, atol=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which micro-lenses see a virtual point, and which owns a raw pixel: Numba kernels and their NumPy twins.
+"""Which micro-lenses see a virtual point, which owns a raw pixel: Numba kernels and their NumPy twins.
 
 A lens at c sees the point when ``|x_raw − c_I| < r`` with ``x_raw = c + (x_V − c) ρ_v`` and ``c_I = c/λ``
 about the principal point. That is ``|c − x_V b_L0/b_L| (ρ_v + 1/λ − 1) < r``: a disc about the central
@@ -95,6 +95,13 @@ def lenses_seeing_numpy(
     return SeenBy(starts, found[order])
 
 
+def neighbour_table(array: MicroLensArray, steps: IntArray) -> IntArray:
+    """Row of the lens at each step (K, 2) from each lens: (N, K), −1: none (kernel of ``array.neighbours``)."""
+    table = np.empty((len(array), len(steps)), np.int32)
+    _neighbour_kernel(array.grid, steps, array.index, array.i_min, array.j_min, table)
+    return table
+
+
 class _Search(NamedTuple):
     x: Array  # (N, 2)
     v: Array  # (N,)
@@ -156,6 +163,17 @@ def _owner_kernel(
                             best_row = index[jj, ii]
             owner[y, x] = best_row
             usable[y, x] = best_row >= 0 and best < radius * radius
+
+
+@njit(nogil=True, cache=True)
+def _neighbour_kernel(
+    grid: IntArray, steps: IntArray, index: IntArray, i_min: int, j_min: int, table: IntArray
+) -> None:
+    rows, columns = index.shape
+    for n in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            ii, jj = grid[n, 0] + steps[k, 0] - i_min, grid[n, 1] + steps[k, 1] - j_min
+            table[n, k] = index[jj, ii] if 0 <= ii < columns and 0 <= jj < rows else -1
 
 
 @njit(nogil=True, cache=True)
