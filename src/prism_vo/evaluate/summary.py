@@ -41,7 +41,9 @@ def error_table(
                     number(100 * result.scale_error),
                 )
             )
-    return Table("Absolute and relative pose error", columns, tuple(rows), ALIGNMENT_NOTE.format(delta=rpe_delta))
+    return Table(
+        "Absolute and relative pose error", columns, tuple(rows), ALIGNMENT_NOTE.format(delta=rpe_delta)
+    )
 
 
 def drift_table(results: Mapping[str, TrajectoryMetrics]) -> Table:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where jobs run: local processes, or the workers of an existing Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TypeVar
+
+from prism_vo.errors import ConfigError, MissingExtraError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def run_local(
+    function: Callable[[Task], Result], tasks: Sequence[Task], processes: int
+) -> Iterator[tuple[Task, Result | Exception]]:
+    """Results as they come. ``function`` starts the process; threads here only wait for it."""
+    with ThreadPoolExecutor(max_workers=processes) as pool:
+        futures = {pool.submit(function, task): task for task in tasks}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], _outcome(future.result)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def run_on_cluster(
+    function: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str
+) -> Iterator[tuple[Task, Result | Exception]]:
+    """The same on a Dask cluster. A job whose worker dies is started again on another one.
+
+    Workers must have this package and see the same files under the same paths.
+    """
+    try:
+        from distributed import Client
+        from distributed import as_completed as as_finished
+    except ImportError as error:
+        raise MissingExtraError("--scheduler needs Dask: pip install 'prism-vo[cluster]'.") from error
+    try:
+        client = Client(scheduler, timeout="10s")
+    except OSError as error:
+        raise ConfigError(f"No Dask scheduler answers at {scheduler}.") from error
+    with client:
+        futures = [client.submit(function, task, pure=False, retries=2) for task in tasks]
+        owner = {future.key: task for future, task in zip(futures, tasks)}
+        for future in as_finished(futures):
+            yield owner[future.key], _outcome(future.result)
+
+
+def _outcome(result: Callable[[], Result]) -> Result | Exception:
+    try:
+        return result()
+    except Exception as error:
+        return error
