@@ -19,7 +19,7 @@ EXIT_OK, EXIT_INPUT, EXIT_INTERRUPTED = 0, 2, 130
 COMMANDS = (
     ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
     ("config", "config:config", "Print all settings with their defaults and comments."),
-    ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of Raytrix and LiFCal XML."),
+    ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' XML files."),
     ("calibrate", "calibrate:calibrate", "Calibrate the micro-lens grid and the optics from images."),
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         return _report(f"{_one_line(str(error))} Try: prism-vo {_known_command(tokens)}--help", EXIT_INPUT)
     except BrokenPipeError:
-        # the reader of our output (head, less) went away, which is no error; nothing may be flushed to it again
+        # the reader of our output (head, less) went away, which is no error; flush nothing to it any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except OSError as error:

@@ -96,7 +96,7 @@ def lenses_seeing_numpy(
 
 
 def neighbour_table(array: MicroLensArray, steps: IntArray) -> IntArray:
-    """Row of the lens at each step (K, 2) from each lens: (N, K), −1: none (kernel of ``array.neighbours``)."""
+    """Row of the lens at each step (K, 2) from each lens: (N, K), −1: none (kernel)."""
     table = np.empty((len(array), len(steps)), np.int32)
     _neighbour_kernel(array.grid, steps, array.index, array.i_min, array.j_min, table)
     return table
