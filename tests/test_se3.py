@@ -82,6 +82,15 @@ def test_group_axioms(a, b, c):
     close(a[:3, :3] @ a[:3, :3].T, np.eye(3), 1e-13)
 
 
+@given(poses, st.integers(0, 50))
+def test_renormalising_restores_the_rotation(t, seed):
+    off = t.copy()
+    off[:3, :3] += np.random.default_rng(seed).normal(scale=1e-6, size=(3, 3))
+    fixed = se3.renormalised(off)
+    close(fixed[:3, :3] @ fixed[:3, :3].T, np.eye(3), 1e-10)
+    assert np.abs(fixed - off).max() < 1e-5 and (fixed[:, 3] == t[:, 3]).all()
+
+
 @given(poses, tangents())
 def test_adjoint_carries_increments_across(t, xi):
     close(t @ se3.exp(xi) @ se3.inverse(t), se3.exp(se3.adjoint(t) @ xi), 1e-9)

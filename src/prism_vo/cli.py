@@ -19,7 +19,7 @@ EXIT_OK, EXIT_INPUT, EXIT_INTERRUPTED = 0, 2, 130
 COMMANDS = (
     ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
     ("config", "config:config", "Print all settings with their defaults and comments."),
-    ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' XML files."),
+    ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' files."),
     ("calibrate", "calibrate:calibrate", "Calibrate the micro-lens grid and the optics from images."),
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),

@@ -64,7 +64,8 @@ class WindowConfig:
     eta_factor: float = 1.0  # multiplies the statistically consistent η0 (both modes)
     eta_smoothing: float = 0.1  # α of the log-domain smoothing
     eta_balance: float = 0.5  # c: depth information wanted per unit of photometric information
-    sigma_gain: float = 2e-4  # prior of a about its tracked value (single pixels are biased: see tracking/brightness.py)
+    # prior of a about its tracked value (single pixels are biased: see tracking/brightness.py)
+    sigma_gain: float = 2e-4
     sigma_offset: float = 0.02  # prior of b about its tracked value, grey levels
     trace_longest: float = 0.027  # of width + height: longest epipolar search
     quality: float = 3.0  # second best / best matching energy needed to activate a point without depth
@@ -75,7 +76,8 @@ class WindowConfig:
 class Config:
     """Settings of a whole run."""
 
-    variant: Literal["full", "plenoptic", "pinhole"] = "full"  # with depth terms; depth only to start; no depth
+    # full: with depth terms; plenoptic: depth only to start; pinhole: no depth
+    variant: Literal["full", "plenoptic", "pinhole"] = "full"
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
     track: TrackConfig = field(default_factory=TrackConfig)

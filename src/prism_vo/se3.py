@@ -80,8 +80,10 @@ def inverse(t: Array) -> Array:
 
 
 def renormalised(t: Array) -> Array:
-    """The pose with its rotation pulled back to SO(3): long products would drift away from it, exponentially so
-    where inverses are taken by transposition."""
+    """The pose with its rotation pulled back to SO(3).
+
+    Long products drift away from it, exponentially so where inverses are taken by transposition.
+    """
     out = t.copy()
     r = t[:3, :3]
     out[:3, :3] = r @ (1.5 * np.eye(3) - 0.5 * (r.T @ r))
