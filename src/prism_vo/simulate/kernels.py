@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numba kernels: sensor samples → rays, view samples → rays, hits → light.
+
+Every random number is a hash of (pixel, sample, key), so that an image does not depend on the order of the work.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+SPECIAL = 1  # flag of a hit whose material reflects or transmits
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _hash(a: int, b: int, c: int) -> int:
+    """32 well-mixed bits of three integers (finaliser of MurmurHash3)."""
+    low = np.uint64(0xFFFFFFFF)
+    h = (np.uint64(a) * np.uint64(0x9E3779B1) ^ np.uint64(b) * np.uint64(0x85EBCA77)) & low
+    h = (h ^ np.uint64(c) * np.uint64(0xC2B2AE3D)) & low
+    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x85EBCA6B)) & low
+    h = ((h ^ (h >> np.uint64(13))) * np.uint64(0xC2B2AE35)) & low
+    h = h ^ (h >> np.uint64(16))
+    return np.int64(h)
+
+
+@njit(nogil=True, cache=True)
+def rays_raw(
+    row0, row1, sample, side, key, lens, weight, pixel, lens_centre, lens_kind, inv_micro_focal, numbers, pose, cfa,
+    origin, direction, target, kind, channel,
+):  # fmt: skip
+    """One ray for each lit pixel of rows [row0, row1): camera-model, "Tracing a raw pixel". Returns their number.
+
+    Sample ``sample`` of ``side²``: a jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
+    """
+    f_l, b_l0, b, mm, radius = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    width = lens.shape[1]
+    distorted = pixel.shape[0] > 1
+    count = side * side
+    tiny = 1.0 / 65536.0
+    n = 0
+    for y in range(row0, row1):
+        for x in range(width):
+            if weight[y, x] <= 0.0:
+                continue
+            h1, h2, h3 = _hash(x, y, key + sample), _hash(x, y, key + sample + 7919), _hash(x, y, key)
+            jx = ((sample % side) + (h1 & 0xFFFF) * tiny) / side - 0.5
+            jy = ((sample // side) + (h1 >> 16) * tiny) / side - 0.5
+            if distorted:
+                px, py = pixel[y, x, 0] + jx * mm, pixel[y, x, 1] + jy * mm
+            else:
+                px, py = pixel[0, 0, 0] + (x + jx) * mm, pixel[0, 0, 1] + (y + jy) * mm
+            i = lens[y, x]
+            k = lens_kind[i]
+            cx, cy = lens_centre[i, 0], lens_centre[i, 1]
+            angle = 2.0 * math.pi * ((sample + h3) % count + (h2 & 0xFFFF) * tiny) / count
+            r = radius * math.sqrt((h2 >> 16) * tiny)
+            ax, ay = r * math.cos(angle), r * math.sin(angle)
+            mx = (px - cx - ax) / b + ax * inv_micro_focal[k]
+            my = (py - cy - ay) / b + ay * inv_micro_focal[k]
+            gx, gy = cx + ax - mx * b_l0, cy + ay - my * b_l0
+            dx, dy = mx + gx / f_l, my + gy / f_l
+            ox, oy = -gx * 1e-3, -gy * 1e-3
+            for c in range(3):
+                origin[n, c] = pose[c, 0] * ox + pose[c, 1] * oy + pose[c, 3]
+                direction[n, c] = pose[c, 0] * dx + pose[c, 1] * dy + pose[c, 2]
+            target[n] = (y - row0) * width + x
+            kind[n] = k
+            channel[n] = cfa[y & 1, x & 1]
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def rays_view(row0, row1, sub_x, sub_y, view, pose, origin, direction):
+    """One ray a pixel of a pinhole view ``(focal px, cx, cy, z0 in m, width)``, at sub-pixel offset (sub_x, sub_y)."""
+    focal, cx, cy, z0 = view[0], view[1], view[2], view[3]
+    width = int(view[4])
+    n = 0
+    for y in range(row0, row1):
+        for x in range(width):
+            dx, dy = (x + sub_x - cx) / focal, (y + sub_y - cy) / focal
+            for c in range(3):
+                # the ray passes (0, 0, z0); started at z = 0 its parameter is z_C itself
+                origin[n, c] = pose[c, 3] - z0 * (pose[c, 0] * dx + pose[c, 1] * dy)
+                direction[n, c] = pose[c, 0] * dx + pose[c, 1] * dy + pose[c, 2]
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _bilinear(texels, start, size, u, v):
+    """Bilinear lookup in one mip level; u, v in tiles, wrapped."""
+    mask = size - 1
+    x, y = u * size - 0.5, v * size - 0.5
+    fx, fy = math.floor(x), math.floor(y)
+    ax, ay = x - fx, y - fy
+    x0, y0 = int(fx) & mask, int(fy) & mask
+    x1, y1 = (x0 + 1) & mask, (y0 + 1) & mask
+    top = (1.0 - ax) * texels[start + y0 * size + x0] + ax * texels[start + y0 * size + x1]
+    bottom = (1.0 - ax) * texels[start + y1 * size + x0] + ax * texels[start + y1 * size + x1]
+    return (1.0 - ay) * top + ay * bottom
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _texture(texels, starts, layer, u, v, texels_wide):
+    """Trilinear lookup with a footprint of ``texels_wide`` texels of the finest level; 0–1."""
+    levels = starts.shape[1]
+    lod = math.log2(max(texels_wide, 1.0))
+    l0 = min(int(lod), levels - 1)
+    size = 1 << (levels - 1 - l0)
+    value = _bilinear(texels, starts[layer, l0], size, u, v)
+    part = lod - l0
+    if part > 0.02 and l0 + 1 < levels:
+        value += part * (_bilinear(texels, starts[layer, l0 + 1], size >> 1, u, v) - value)
+    return value * (1.0 / 255.0)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def shade(
+    count, face, bu, bv, depth, travelled, direction, kind, channel, spread, sky, triangles, materials, surfaces, tints,
+    texels, starts, light, flag,
+):  # fmt: skip
+    """Light that the surface at each hit sends back by itself; marks hits whose material also mirrors or transmits.
+
+    ``triangles`` (F, 18): uv, ∂uv/∂(b1, b2), ∂uv/∂X (2×3), unit normal, shading at the three corners.
+    ``surfaces`` (M, 8): layer, macro layer, macro scale, macro gain, own light, reflect, transmit, contrast.
+    """
+    size = float(1 << (starts.shape[1] - 1))
+    for i in range(count):
+        f = face[i]
+        dx, dy, dz = direction[i, 0], direction[i, 1], direction[i, 2]
+        c = channel[i]
+        if f < 0:
+            light[i] = _sky(dx, dy, dz, c, sky, texels, starts)
+            flag[i] = 0
+            continue
+        t = triangles[f]
+        b1, b2, z = bu[i], bv[i], depth[i] + travelled[i]
+        u = t[0] + b1 * t[2] + b2 * t[4]
+        v = t[1] + b1 * t[3] + b2 * t[5]
+        s = spread[kind[i]]
+        p0, p1 = s[0] + s[1] * z, s[2] + s[3] * z
+        wide = math.sqrt(p0 * p0 + p1 * p1)
+        length = math.sqrt(dx * dx + dy * dy + dz * dz)
+        slope = dx * t[12] + dy * t[13] + dz * t[14]
+        stretch = min(length / max(abs(slope), 1e-6), 12.0)  # of the footprint on a slanted surface
+        density = math.sqrt(t[6] * t[6] + t[7] * t[7] + t[8] * t[8]) * size
+        m = surfaces[materials[f]]
+        taps = int(stretch * 0.7 + 0.6)
+        taps = min(max(taps, 1), 6)
+        across = wide * density * max(stretch / taps, 1.0)
+        layer = int(m[0])
+        if taps == 1:
+            grey = _texture(texels, starts, layer, u, v, across)
+        else:
+            ex, ey, ez = dx - slope * t[12], dy - slope * t[13], dz - slope * t[14]
+            step = wide * stretch / taps / math.sqrt(ex * ex + ey * ey + ez * ez + 1e-12)
+            du = (t[6] * ex + t[7] * ey + t[8] * ez) * step
+            dv = (t[9] * ex + t[10] * ey + t[11] * ez) * step
+            grey = 0.0
+            for k in range(taps):
+                o = k - 0.5 * (taps - 1)
+                grey += _texture(texels, starts, layer, u + o * du, v + o * dv, across)
+            grey /= taps
+        if m[3] > 0.0:
+            macro = _texture(texels, starts, int(m[1]), u * m[2] + 0.37, v * m[2] + 0.11, across * m[2])
+            grey *= 1.0 + m[3] * (macro - 0.5)
+        grey = 0.5 + m[7] * (grey - 0.5)
+        tint = tints[materials[f]]
+        g = min(max(grey, 0.0), 1.0)
+        corner = t[15] + b1 * (t[16] - t[15]) + b2 * (t[17] - t[15])
+        light[i] = m[4] * g * (tint[0, c] + g * (tint[1, c] - tint[0, c])) * corner
+        flag[i] = SPECIAL if m[5] + m[6] > 0.0 else 0
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _sky(dx, dy, dz, c, sky, texels, starts):
+    """Cloud layer on a plane overhead, fading into haze at the horizon. ``sky``: [layer, bright, haze] × channel."""
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    up = -dy / length
+    if up <= 0.01:
+        return sky[2, c]
+    inv = 1.0 / (up + 0.15) / length
+    cloud = _texture(texels, starts, int(sky[0, 0]), dx * inv * 0.23, dz * inv * 0.23, 2.0 / (up + 0.05))
+    fade = min(up * 4.0, 1.0)
+    return sky[2, c] + fade * (sky[1, c] * (0.55 + 0.45 * cloud) - sky[2, c])
+
+
+@njit(nogil=True, cache=True)
+def accumulate(count, target, weight, light, out):
+    """``out[target] += weight · light``."""
+    for i in range(count):
+        out[target[i]] += weight[i] * light[i]
+
+
+@njit(nogil=True, cache=True)
+def scatter(
+    count, face, depth, origin, direction, target, kind, channel, weight, travelled, flag, triangles, materials,
+    surfaces, origin2, direction2, target2, kind2, channel2, weight2, travelled2,
+):  # fmt: skip
+    """Mirrored and transmitted rays of the marked hits. Returns their number (at most two a hit)."""
+    n = 0
+    for i in range(count):
+        if flag[i] == 0:
+            continue
+        f = face[i]
+        t = triangles[f]
+        m = surfaces[materials[f]]
+        length = math.sqrt(direction[i, 0] ** 2 + direction[i, 1] ** 2 + direction[i, 2] ** 2)
+        slope = direction[i, 0] * t[12] + direction[i, 1] * t[13] + direction[i, 2] * t[14]
+        cosine = abs(slope) / length
+        reflect = m[5] + (1.0 - m[5]) * (1.0 - cosine) ** 5 if m[6] > 0.0 else m[5]  # Schlick, for glass
+        transmit = m[6] * (1.0 - reflect)
+        for way in range(2):
+            share = (reflect if way == 0 else transmit) * weight[i]
+            if share < 0.004:
+                continue
+            away = -1.0 if (slope > 0.0) == (way == 0) else 1.0
+            for c in range(3):
+                d = direction[i, c] - (2.0 * slope * t[12 + c] if way == 0 else 0.0)
+                direction2[n, c] = d
+                # a tenth of a millimetre off the surface, on the side the ray leaves to
+                origin2[n, c] = origin[i, c] + depth[i] * direction[i, c] + 1e-4 * away * t[12 + c]
+            target2[n], kind2[n], channel2[n], weight2[n] = target[i], kind[i], channel[i], share
+            travelled2[n] = travelled[i] + depth[i]
+            n += 1
+    return n
