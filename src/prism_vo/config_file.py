@@ -28,9 +28,21 @@ def config_from_dict(data: Any, path: Path) -> Config:
     """Strictly build settings from nested mappings; ``path`` names their source in messages."""
     _refuse_unknown(Config, data, path, "")
     adapter = TypeAdapter(Config)
-    return validate_json(
+    config = validate_json(
         lambda text: adapter.validate_json(text, strict=True), data, path, ConfigError, lambda _: []
     )
+    check_config(config, str(path))
+    return config
+
+
+def check_config(config: Any, source: str = "settings", prefix: str = "") -> None:
+    """Refuse numbers no setting can have: counts, lengths, shares and deviations are never negative."""
+    for f in fields(config):
+        value, name = getattr(config, f.name), f"{prefix}{f.name}"
+        if is_dataclass(value):
+            check_config(value, source, f"{name}.")
+        elif isinstance(value, float | int) and not value >= 0:  # catches NaN as well
+            raise ConfigError(f"{source}: key {name!r}: {value} is not a number from 0 on.")
 
 
 def config_to_dict(config: Any) -> dict[str, Any]:
