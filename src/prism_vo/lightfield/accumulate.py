@@ -16,11 +16,12 @@ SUMS = 8
 COST_SUMS = 4
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.25  # outer share of a micro-image's area over which weights ramp down to zero
+OUTSIDE = np.float32(-1e9)  # marks raw pixels that must not be used: a sample that touches one is strongly negative
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def lens_range(grid, slope, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
-    """Rows and columns of the lens index that may see the box; ``grid`` is built by ``matching.lens_grid``."""
+def _lens_range(grid, slope, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
+    """Rows and columns of the lens index that may see the box; ``grid`` is built by ``matcher.lens_grid``."""
     lam, cx, cy, margin, radius = grid[0], grid[1], grid[2], grid[3], grid[4]
     home = slope / (1.0 - lam * (1.0 - slope))  # TF position → micro-image that shows it at its centre
     reach = radius / slope * home + margin
@@ -35,78 +36,111 @@ def lens_range(grid, slope, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def accumulate(raw, lenses, index, grid, slope, stride, fall, x0, y0, step, nx, ny, with_slope, sums):  # type: ignore[no-untyped-def]
-    """Fill ``sums[:, :ny, :nx]`` for the samples ``(x0 + step·col, y0 + step·row)`` (raw px units).
+def gather_lenses(lenses, index, grid, slope, pad, x0, y0, x1, y1, near, where):  # type: ignore[no-untyped-def]
+    """Copy the lenses that may see the box at ``slope`` or more, relative to (x0, y0); returns how many.
 
-    ``fall``: transmission V = 1 − fall·q at relative area q = r²/R². ``stride``: every n-th lens of the array.
+    ``near`` (M, 10): columns of ``lenses`` with the stereo and image centres relative to the box, the measured
+    centre as offset from the raw pixel ``where[:, :2]``; ``where[:, 2:]``: i, j. ``pad``: border of the raw image.
     """
-    height, width = raw.shape
-    radius = grid[4]
     i_min, j_min = int(grid[11]), int(grid[12])
-    reach = radius / slope
-    inv_slope = np.float32(1.0 / slope)
-    pace = np.float32(step * slope)
-    inv_r2 = np.float32(1.0 / (radius * radius))
-    one, offset, ramp = np.float32(1.0), np.float32(GREY_OFFSET), np.float32(1.0 / RIM)
-    drop = np.float32(fall)
-    count = SUMS if with_slope else COST_SUMS
-    sums[:count, :ny, :nx] = 0.0
-    i_lo, i_hi, j_lo, j_hi = lens_range(grid, slope, x0, y0, x0 + step * (nx - 1), y0 + step * (ny - 1))
-    for j in range(max(j_lo, j_min), min(j_hi, j_min + index.shape[0] - 1) + 1):
-        if j % stride != 0:
-            continue
-        for i in range(max(i_lo, i_min), min(i_hi, i_min + index.shape[1] - 1) + 1):
-            if i % stride != 0:
-                continue
+    i_lo, i_hi, j_lo, j_hi = _lens_range(grid, slope, x0, y0, x1, y1)
+    i_lo, i_hi = max(i_lo, i_min), min(i_hi, i_min + index.shape[1] - 1)
+    j_lo, j_hi = max(j_lo, j_min), min(j_hi, j_min + index.shape[0] - 1)
+    reach = grid[4] / slope
+    count = 0
+    for j in range(j_lo, j_hi + 1):
+        for i in range(i_lo, i_hi + 1):
             n = index[j - j_min, i - i_min]
-            if n < 0:
+            if n < 0 or count == near.shape[0]:
                 continue
             cx, cy = lenses[n, 0], lenses[n, 1]
             home_x, home_y = cx + (lenses[n, 2] - cx) / slope, cy + (lenses[n, 3] - cy) / slope
-            row0 = max(0, int(np.ceil((home_y - reach - y0) / step)))
-            row1 = min(ny - 1, int(np.floor((home_y + reach - y0) / step)))
-            if row1 < row0 or home_x + reach < x0 or home_x - reach > x0 + step * (nx - 1):
+            loose = reach + abs(home_x - cx) + abs(home_y - cy)  # the home of a focal view moves with the slope
+            if home_x + loose < x0 or home_x - loose > x1 or home_y + loose < y0 or home_y - loose > y1:
                 continue
-            base_x, base_y = int(np.floor(lenses[n, 4])) - 64, int(np.floor(lenses[n, 5])) - 64
-            fx, fy = np.float32(lenses[n, 4] - base_x), np.float32(lenses[n, 5] - base_y)
-            a, b = np.float32(lenses[n, 6]), np.float32(lenses[n, 7])
-            c, d = np.float32(lenses[n, 8]), np.float32(lenses[n, 9])
-            shift_x, shift_y = np.float32(home_x - cx), np.float32(home_y - cy)
-            for row in range(row0, row1 + 1):
-                ry = np.float32((y0 + step * row - home_y) * slope)
-                room = radius * radius - ry * ry
-                if room <= 0.0:
-                    continue
-                half = np.sqrt(room) / slope
-                col0 = max(0, int(np.ceil((home_x - half - x0) / step)))
-                col1 = min(nx - 1, int(np.floor((home_x + half - x0) / step)))
-                rx0 = np.float32((x0 + step * col0 - home_x) * slope)
-                dy = ry * inv_slope + shift_y
-                for col in range(col0, col1 + 1):
-                    rx = rx0 + pace * np.float32(col - col0)
-                    px = fx + a * rx + b * ry
-                    py = fy + c * rx + d * ry
-                    x, y = int(px), int(py)
-                    u, v = px - np.float32(x), py - np.float32(y)
-                    x += base_x
-                    y += base_y
-                    if x < 0 or y < 0 or x >= width - 1 or y >= height - 1:
-                        continue
-                    i00, i01, i10, i11 = raw[y, x], raw[y, x + 1], raw[y + 1, x], raw[y + 1, x + 1]
-                    if min(min(i00, i01), min(i10, i11)) <= 0.0:  # outside its micro-image, or saturated
-                        continue
-                    top = i00 + u * (i01 - i00)
-                    grey = top + v * (i10 + u * (i11 - i10) - top) - offset
-                    q = (rx * rx + ry * ry) * inv_r2
-                    w = max(min(one, (one - q) * ramp), np.float32(0.0)) * (one - drop * q)
-                    wi = w * grey
-                    sums[W, row, col] += w
-                    sums[W2, row, col] += w * w
-                    sums[WI, row, col] += wi
-                    sums[WII, row, col] += wi * grey
-                    if with_slope:
-                        dx = rx * inv_slope + shift_x
-                        sums[WX, row, col] += w * dx
-                        sums[WY, row, col] += w * dy
-                        sums[WIX, row, col] += wi * dx
-                        sums[WIY, row, col] += wi * dy
+            base_x, base_y = np.floor(lenses[n, 4]), np.floor(lenses[n, 5])
+            near[count, 0], near[count, 1] = cx - x0, cy - y0
+            near[count, 2], near[count, 3] = lenses[n, 2] - cx, lenses[n, 3] - cy
+            near[count, 4], near[count, 5] = lenses[n, 4] - base_x + pad, lenses[n, 5] - base_y + pad
+            for c in range(6, 10):
+                near[count, c] = lenses[n, c]
+            where[count, 0], where[count, 1], where[count, 2], where[count, 3] = int(base_x), int(base_y), i, j
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def accumulate(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, taps, at, sums
+):
+    """Fill ``sums[:, row * nx + col]`` for the samples ``(x0 + step·col, y0 + step·row)``, raw px from the box.
+
+    ``raw``: padded image. ``fall``: transmission V = 1 − fall·q at relative area q = r²/R². ``stride``: use
+    every n-th lens. Works lens by lens in short passes (positions, memory reads, arithmetic, sums) over all its
+    samples in the rectangle: each pass is a loop the compiler can vectorise. ``taps``, ``at``: scratch.
+    """
+    f32, size = np.float32, np.uint64
+    width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
+    flat = raw.ravel()
+    zero, one, offset, ramp = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM)
+    h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
+    reach, pace, inv_r2, drop = f32(radius / slope), f32(step * slope), f32(1.0 / (radius * radius)), f32(fall)
+    left, top, dt = f32(x0), f32(y0), f32(step)
+    i00, i01, i10, i11, us, vs, weight = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
+    for s in range(SUMS if with_slope else COST_SUMS):
+        sums[s, : nx * ny] = zero
+    s0, s1, s2, s3 = sums[W], sums[W2], sums[WI], sums[WII]
+    s4, s5, s6, s7 = sums[WX], sums[WY], sums[WIX], sums[WIY]
+    for n in range(count):
+        shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
+        home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
+        row0, row1 = max(0, int(np.ceil((home_y - reach) * inv_step))), min(ny - 1, int(np.floor((home_y + reach) * inv_step)))
+        col0, col1 = max(0, int(np.ceil((home_x - reach) * inv_step))), min(nx - 1, int(np.floor((home_x + reach) * inv_step)))
+        rows, m = row1 - row0 + 1, col1 - col0 + 1
+        if rows <= 0 or m <= 0 or (stride > 1 and (where[n, 2] % stride != 0 or where[n, 3] % stride != 0)):
+            continue
+        base = size(where[n, 1]) * width + size(where[n, 0])
+        fx, fy, a, b, c, d = near[n, 4], near[n, 5], near[n, 6], near[n, 7], near[n, 8], near[n, 9]
+        rx0 = (dt * f32(col0) - home_x) * h
+        for row in range(rows):
+            ry = (dt * f32(row0 + row) - home_y) * h
+            ax, ay, q0, start = fx + b * ry, fy + d * ry, ry * ry, row * m
+            for t in range(m):
+                rx = rx0 + pace * f32(t)
+                px, py = ax + a * rx, ay + c * rx
+                x, y = np.int32(px), np.int32(py)
+                us[size(start + t)], vs[size(start + t)] = px - f32(x), py - f32(y)
+                at[size(start + t)] = np.uint32(y * width32 + x)
+                q = (rx * rx + q0) * inv_r2
+                weight[size(start + t)] = max(min(one, (one - q) * ramp), zero) * (one - drop * q)
+        total = rows * m
+        for t in range(total):
+            k, p = size(t), base + size(at[size(t)])
+            i00[k], i01[k], i10[k], i11[k] = flat[p], flat[p + one_on], flat[p + width], flat[p + width + one_on]
+        for t in range(total):
+            k = size(t)
+            upper = i00[k] + us[k] * (i01[k] - i00[k])
+            value = upper + vs[k] * (i10[k] + us[k] * (i11[k] - i10[k]) - upper)
+            usable = value > zero
+            w = weight[k] if usable else zero
+            weight[k] = w
+            i00[k] = w * (value - offset)
+            i01[k] = value - offset
+        for row in range(rows):
+            first, start = (row0 + row) * nx + col0, row * m
+            for t in range(m):
+                k, p = size(start + t), size(first + t)
+                w, wi = weight[k], i00[k]
+                s0[p] += w
+                s1[p] += w * w
+                s2[p] += wi
+                s3[p] += wi * i01[k]
+            if with_slope:
+                dy, dx0, ddx = (dt * f32(row0 + row) - home_y) + shift_y, rx0 * inv_h + shift_x, pace * inv_h
+                for t in range(m):
+                    k, p = size(start + t), size(first + t)
+                    w, wi, dx = weight[k], i00[k], dx0 + ddx * f32(t)
+                    s4[p] += w * dx
+                    s5[p] += w * dy
+                    s6[p] += wi * dx
+                    s7[p] += wi * dy

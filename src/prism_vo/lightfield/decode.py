@@ -14,7 +14,7 @@ from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matcher import Matcher, transmission_fall
+from prism_vo.lightfield.matcher import Matcher, raw_border, transmission_fall
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw, prepare
 from prism_vo.lightfield.variance import SensorNoise
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
@@ -52,6 +52,7 @@ class Decoder:
             self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
         self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
         self._lock = threading.Lock()
+        self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         self._noise: SensorNoise | None = None
 
@@ -111,7 +112,7 @@ class Decoder:
                     return image
             gain = self.vignetting(raw).gain
             values = luminance(linear(self.camera, raw.image))
-            image = prepare(values, gain, self._sharpening, self._bands)
+            image = prepare(values, gain, self._sharpening, self._border, self._bands)
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
@@ -132,7 +133,7 @@ class Decoder:
         gain = self.vignetting(raw).gain
         channels = [
             self._focus(
-                prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._bands).sharp
+                prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._border, self._bands).sharp
             )
             for i in range(3)
         ]

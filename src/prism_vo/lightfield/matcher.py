@@ -126,8 +126,13 @@ def lens_grid(geometry: StereoGeometry) -> Array:
     inverse = np.linalg.inv(array.axes)
     return np.array([
         lam, centre[0], centre[1], margin, geometry.radius, array.origin[0], array.origin[1],
-        *inverse.ravel(), array.i_min, array.j_min,
+        *inverse.ravel(), array.i_min, array.j_min, raw_border(geometry),
     ])  # fmt: skip
+
+
+def raw_border(geometry: StereoGeometry) -> int:
+    """Pixels of padding round a prepared raw image: a micro-image on the edge never reads beyond them."""
+    return int(np.ceil(geometry.array.diameter)) + 2
 
 
 def transmission_fall(vignetting: Vignetting, radius: float) -> float:

@@ -12,18 +12,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prism_vo.lightfield.accumulate import SUMS, W2, WI, WII, WIX, WIY, WX, WY, W, accumulate
+from prism_vo.lightfield.accumulate import SUMS, W2, WI, WII, WIX, WIY, WX, WY, W, accumulate, gather_lenses
 
 SEARCH_WINDOW = 2  # nodes to each side
 RUNGS_SKIPPED = 2  # the search looks at every second rung
 RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost
+FROM_RUNG = 0.6  # a root further from its middle rung is solved again about the next one
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def search(raw, lenses, index, grid, ladder, strides, fall, limit, x0, y0, step, nx, ny, sums, cost, freedom, best):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def search(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, ladder, strides, fall, limit, x0, y0, step, nx, ny, line, taps, at, sums, cost,
+    freedom, best,
+):  # fmt: skip
     """Rung of least cost at nx × ny nodes → ``best``; −1 where lenses are too few or the minimum says nothing.
 
     Works on every second rung. ``cost[k]`` becomes the residual variance over the window, ``freedom[k]`` its
@@ -33,33 +37,32 @@ def search(raw, lenses, index, grid, ladder, strides, fall, limit, x0, y0, step,
     mx, my = nx + 2 * w, ny + 2 * w
     for k in range(0, len(ladder), RUNGS_SKIPPED):
         accumulate(
-            raw, lenses, index, grid, ladder[k], strides[k], fall,
-            x0 - w * step, y0 - w * step, step, mx, my, False, sums,
+            raw, near, where, count, radius, ladder[k], strides[k], fall,
+            x0 - w * step, y0 - w * step, step, mx, my, False, taps, at, sums,
         )  # fmt: skip
-        for row in range(my):
-            for col in range(mx):
-                weight = max(sums[W, row, col], np.float32(1e-6))
-                sums[WII, row, col] -= sums[WI, row, col] * sums[WI, row, col] / weight
-                sums[W2, row, col] = sums[W, row, col] - sums[W2, row, col] / weight
+        for p in range(mx * my):
+            weight = max(sums[W, p], np.float32(1e-6))
+            sums[WII, p] -= sums[WI, p] * sums[WI, p] / weight
+            sums[W2, p] = sums[W, p] - sums[W2, p] / weight
         for row in range(ny):
             for col in range(mx):
                 total, free = np.float32(0.0), np.float32(0.0)
                 for dy in range(2 * w + 1):
-                    total += sums[WII, row + dy, col]
-                    free += sums[W2, row + dy, col]
-                sums[W, row, col], sums[WI, row, col] = total, free
+                    total += sums[WII, (row + dy) * mx + col]
+                    free += sums[W2, (row + dy) * mx + col]
+                line[0, col], line[1, col] = total, free
             for col in range(nx):
                 total, free = np.float32(0.0), np.float32(0.0)
                 for dx in range(2 * w + 1):
-                    total += sums[W, row, col + dx]
-                    free += sums[WI, row, col + dx]
+                    total += line[0, col + dx]
+                    free += line[1, col + dx]
                 enough = free > LEAST_REDUNDANCY * (2 * w + 1) ** 2
                 cost[k, row, col] = total / free if enough else NOTHING
                 freedom[k, row, col] = free
     _choose(ladder, cost, freedom, limit, nx, ny, best)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _choose(ladder, cost, freedom, limit, nx, ny, best):  # type: ignore[no-untyped-def]
     """Least cost, unless another minimum is nearly as good or the valley is too flat to be worth refining."""
     skip = RUNGS_SKIPPED
@@ -72,7 +75,13 @@ def _choose(ladder, cost, freedom, limit, nx, ny, best):  # type: ignore[no-unty
                 if cost[k, row, col] < least:
                     least, where = cost[k, row, col], k
             best[row, col] = where
-            if where < 0 or limit <= 0.0:
+            if where < 0:
+                continue
+            if 0 < where < last:  # rung nearest to the vertex of the parabola through three costs
+                left, right = cost[where - skip, row, col], cost[where + skip, row, col]
+                if max(left, right) < NOTHING:
+                    best[row, col] += int(np.rint(skip * 0.5 * (left - right) / max(left - 2 * least + right, 1e-9)))
+            if limit <= 0.0:
                 continue
             rival, bend = NOTHING, np.float32(0.0)
             for k in range(0, last + 1, skip):
@@ -89,75 +98,54 @@ def _choose(ladder, cost, freedom, limit, nx, ny, best):  # type: ignore[no-unty
                 best[row, col] = -1
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def score(raw, lenses, index, grid, slope, stride, fall, x0, y0, scale, nx, ny, window, sums, columns, out):  # type: ignore[no-untyped-def]
-    """At one rung, for nx × ny TF samples: ``out[0] = b``, ``out[1] = C``, ``out[2]`` = redundancy, ``out[3]`` = ΣĪ."""
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def score(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, scale, nx, ny, window, line, taps, at, sums, out
+):
+    """At one rung, for nx × ny TF samples: ``out[0] = b``, ``out[1] = C``, ``out[2]`` redundancy, ``out[3]`` ΣĪ."""
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     accumulate(
-        raw, lenses, index, grid, slope, stride, fall,
-        x0 - (w + 1) * scale, y0 - (w + 1) * scale, scale, mx, my, True, sums,
+        raw, near, where, count, radius, slope, stride, fall,
+        x0 - (w + 1) * scale, y0 - (w + 1) * scale, scale, mx, my, True, taps, at, sums,
     )  # fmt: skip
-    for row in range(my):
-        for col in range(mx):
-            weight = max(sums[W, row, col], np.float32(1e-6))
-            mean = sums[WI, row, col] / weight
-            sums[WII, row, col] -= sums[WI, row, col] * mean
-            sums[W2, row, col] = sums[W, row, col] - sums[W2, row, col] / weight
-            sums[WIX, row, col] -= sums[WX, row, col] * mean
-            sums[WIY, row, col] -= sums[WY, row, col] * mean
-            sums[WI, row, col] = mean
+    for p in range(mx * my):
+        weight = max(sums[W, p], np.float32(1e-6))
+        mean = sums[WI, p] / weight
+        sums[WII, p] -= sums[WI, p] * mean
+        sums[W2, p] = sums[W, p] - sums[W2, p] / weight
+        sums[WIX, p] -= sums[WX, p] * mean
+        sums[WIY, p] -= sums[WY, p] * mean
+        sums[WI, p] = mean
     factor = np.float32(0.5 / (scale * slope))
     side = 2 * w + 1
     for row in range(1, my - 1):  # per sample b in place of Σw d, then sums along columns and rows
-        for col in range(1, mx - 1):
-            gx = sums[WI, row, col + 1] - sums[WI, row, col - 1]
-            gy = sums[WI, row + 1, col] - sums[WI, row - 1, col]
-            seen = min(
-                min(sums[W, row, col + 1], sums[W, row, col - 1]),
-                min(sums[W, row + 1, col], sums[W, row - 1, col]),
-            )
-            b = factor * (gx * sums[WIX, row, col] + gy * sums[WIY, row, col])
-            sums[WX, row, col] = b if seen > 0.0 else np.float32(0.0)
+        for p in range(row * mx + 1, row * mx + mx - 1):
+            gx = sums[WI, p + 1] - sums[WI, p - 1]
+            gy = sums[WI, p + mx] - sums[WI, p - mx]
+            seen = min(min(sums[W, p + 1], sums[W, p - 1]), min(sums[W, p + mx], sums[W, p - mx]))
+            b = factor * (gx * sums[WIX, p] + gy * sums[WIY, p])
+            sums[WX, p] = b if seen > np.float32(0.0) else np.float32(0.0)
     for row in range(ny):
-        for col in range(1, mx - 1):
-            b, c, f, m = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        for channel in range(4):
+            source = WX if channel == 0 else WII if channel == 1 else W2 if channel == 2 else WI
+            line[channel, :mx] = np.float32(0.0)
             for dy in range(1, side + 1):
-                b += sums[WX, row + dy, col]
-                c += sums[WII, row + dy, col]
-                f += sums[W2, row + dy, col]
-                m += sums[WI, row + dy, col]
-            columns[0, col], columns[1, col], columns[2, col], columns[3, col] = b, c, f, m
-        for col in range(nx):
-            for channel in range(4):
+                first = (row + dy) * mx
+                for col in range(1, mx - 1):
+                    line[channel, col] += sums[source, first + col]
+            for col in range(nx):
                 total = np.float32(0.0)
                 for dx in range(1, side + 1):
-                    total += columns[channel, col + dx]
+                    total += line[channel, col + dx]
                 out[channel, row, col] = total
 
 
-@njit(nogil=True, cache=True)
-def refine(
-    raw,
-    lenses,
-    index,
-    grid,
-    ladder,
-    strides,
-    fall,
-    x0,
-    y0,
-    scale,
-    nx,
-    ny,
-    window,
-    start,
-    sums,
-    columns,
-    table,
-    done,
-    out,
-):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, error_model="numpy")
+def refine(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, ladder, strides, fall, x0, y0, scale, nx, ny, window, start, line, taps, at,
+    sums, table, done, out,
+):  # fmt: skip
     """Root of b near rung ``start`` (−1: skip). ``out``: slope, db/dslope, residual variance, mean grey, redundancy.
 
     Rungs are evaluated for the whole block when its first sample asks for them (``table``, ``done``).
@@ -173,32 +161,31 @@ def refine(
             if k < 0:
                 continue
             k = min(max(k, 1), last - 1)
-            bracketed = False
+            t = np.nan
             for _ in range(STEPS_WALKED):
-                for near in range(k - 1, k + 2):
-                    if not done[near]:
+                for rung in range(k - 1, k + 2):
+                    if not done[rung]:
                         score(
-                            raw, lenses, index, grid, ladder[near], strides[near], fall, x0, y0, scale, nx, ny,
-                            window, sums, columns, table[near],
+                            raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, scale,
+                            nx, ny, window, line, taps, at, sums, table[rung],
                         )  # fmt: skip
-                        done[near] = True
-                if table[k - 1, 0, row, col] > 0.0:
-                    k -= 1
-                elif table[k + 1, 0, row, col] < 0.0:
-                    k += 1
+                        done[rung] = True
+                low, mid, high = table[k - 1, 0, row, col], table[k, 0, row, col], table[k + 1, 0, row, col]
+                linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
+                move = 0
+                if low > 0.0:
+                    move = -1
+                elif high < 0.0:
+                    move = 1
                 else:
-                    bracketed = True
+                    t = 0.0
+                    for _ in range(4):  # root of the parabola through three rungs; its bend is small
+                        t = -(mid + bend * t * t) / max(linear, 1e-12)
+                    move = (1 if t > 0.0 else -1) if abs(t) > FROM_RUNG else 0
+                if move == 0 or k + move < 1 or k + move > last - 1:
                     break
-                if k < 1 or k > last - 1:
-                    break
-            if not bracketed or table[k, 2, row, col] < LEAST_REDUNDANCY * side2:
-                continue
-            low, mid, high = table[k - 1, 0, row, col], table[k, 0, row, col], table[k + 1, 0, row, col]
-            linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
-            t = 0.0
-            for _ in range(4):  # parabola through three rungs; its bend is small
-                t = -(mid + bend * t * t) / max(linear, 1e-12)
-            if not abs(t) <= 1.0:
+                k += move
+            if not abs(t) <= 1.0 or table[k, 2, row, col] < LEAST_REDUNDANCY * side2:
                 continue
             slope = ladder[k] * np.exp(t * log_step)
             c_low = table[k - 1, 1, row, col] / table[k - 1, 2, row, col]
@@ -211,7 +198,7 @@ def refine(
             out[4, row, col] = table[k, 2, row, col]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def measure_points(
     raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, points, first, last, out
 ):  # type: ignore[no-untyped-def]
@@ -219,61 +206,78 @@ def measure_points(
 
     ``nodes``: spacing of the search lattice in TF pixels; a point uses the search result of its nearest node.
     """
-    offset = 0.5 * scale - 0.5
-    sums, columns, cost, freedom, best, table, done, result = _scratch(len(ladder), 1, 1, window)
+    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(len(ladder), 1, 1, window, index.size)
+    half = float(scale * (max(nodes * SEARCH_WINDOW, window) + nodes + 1))
+    pad = grid[13]
+    radius = grid[4]
     for n in range(first, last):
         x, y = points[n, 0], points[n, 1]
         node_x, node_y = nodes * np.floor(x / nodes + 0.5), nodes * np.floor(y / nodes + 0.5)
+        cx, cy = scale * (x + 0.5) - 0.5, scale * (y + 0.5) - 0.5
+        x0, y0 = cx - half, cy - half
+        count = gather_lenses(lenses, index, grid, ladder[0], pad, x0, y0, cx + half, cy + half, near, where)
         search(
-            raw, lenses, index, grid, ladder, strides, fall, limit, scale * node_x + offset,
-            scale * node_y + offset, scale * nodes, 1, 1, sums, cost, freedom, best,
+            raw, near, where, count, radius, ladder, strides, fall, limit, scale * (node_x - x) + half,
+            scale * (node_y - y) + half, scale * nodes, 1, 1, line, taps, at, sums, cost, freedom, best,
         )  # fmt: skip
         refine(
-            raw, lenses, index, grid, ladder, strides, fall, scale * x + offset, scale * y + offset, scale, 1, 1,
-            window, best, sums, columns, table, done, result,
+            raw, near, where, count, radius, ladder, strides, fall, half, half, scale, 1, 1,
+            window, best, line, taps, at, sums, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def measure_blocks(
     raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, block, first, last, out
 ):  # type: ignore[no-untyped-def]
     """Block rows [first, last) of the TF grid → ``out`` (5, h, w), the numbers :func:`measure_points` gives there."""
     height, width = out.shape[1], out.shape[2]
-    offset = 0.5 * scale - 0.5
     per_side = block // nodes + 1
-    sums, columns, cost, freedom, best, table, done, result = _scratch(len(ladder), block, per_side, window)
+    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
+        len(ladder), block, per_side, window, index.size
+    )
     start = np.zeros((block, block), np.int64)
+    margin = float(scale * (max(nodes * SEARCH_WINDOW, window) + nodes + 1))
+    pad = grid[13]
+    radius = grid[4]
     for by in range(first, last):
         for bx in range((width + block - 1) // block):
             x0, y0 = bx * block, by * block
             nx, ny = min(block, width - x0), min(block, height - y0)
+            left, top = scale * (x0 + 0.5) - 0.5 - margin, scale * (y0 + 0.5) - 0.5 - margin
+            span = scale * block + 2 * margin
+            count = gather_lenses(lenses, index, grid, ladder[0], pad, left, top, left + span, top + span, near, where)
             search(
-                raw, lenses, index, grid, ladder, strides, fall, limit, scale * x0 + offset, scale * y0 + offset,
-                scale * nodes, per_side, per_side, sums, cost, freedom, best,
+                raw, near, where, count, radius, ladder, strides, fall, limit, margin, margin,
+                scale * nodes, per_side, per_side, line, taps, at, sums, cost, freedom,
+                best,
             )  # fmt: skip
             for row in range(ny):
                 for col in range(nx):
                     start[row, col] = best[(2 * row + nodes) // (2 * nodes), (2 * col + nodes) // (2 * nodes)]
             refine(
-                raw, lenses, index, grid, ladder, strides, fall, scale * x0 + offset, scale * y0 + offset, scale,
-                nx, ny, window, start, sums, columns, table, done, result,
+                raw, near, where, count, radius, ladder, strides, fall, margin, margin, scale,
+                nx, ny, window, start, line, taps, at, sums, table, done, result,
             )  # fmt: skip
             out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
 
 
-@njit(nogil=True, cache=True)
-def _scratch(rungs, block, per_side, window):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scratch(rungs, block, per_side, window, lenses):  # type: ignore[no-untyped-def]
     """Working arrays for blocks of block² samples and per_side² search nodes."""
     size = max(per_side + 2 * SEARCH_WINDOW, block + 2 * window + 2)
     return (
-        np.zeros((SUMS, size, size), np.float32),
         np.zeros((4, size), np.float32),
+        np.zeros((7, size * size), np.float32),
+        np.zeros(size * size, np.uint32),
+        np.zeros((SUMS, size * size), np.float32),
         np.zeros((rungs, per_side, per_side), np.float32),
         np.zeros((rungs, per_side, per_side), np.float32),
         np.zeros((per_side, per_side), np.int64),
         np.zeros((rungs, 4, block, block), np.float32),
         np.zeros(rungs, np.bool_),
         np.zeros((5, block, block), np.float32),
+        np.zeros((lenses, 10), np.float32),
+        np.zeros((lenses, 4), np.int64),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from prism_vo.lightfield.accumulate import OUTSIDE
 from prism_vo.lightfield.bands import Bands
 from prism_vo.optics.photometric import SATURATION
 
@@ -24,18 +25,18 @@ class PreparedRaw:
     """One raw image, ready for both uses."""
 
     sharp: FloatImage  # for the totally focused image
-    even: FloatImage  # for matching: not sharpened; 0 marks pixels outside micro-images and saturated ones
+    even: FloatImage  # for matching: padded, not sharpened; OUTSIDE marks what must not be used (also saturated)
 
 
-def prepare(values: FloatImage, gain: FloatImage, sharpen: float, bands: Bands) -> PreparedRaw:
+def prepare(values: FloatImage, gain: FloatImage, sharpen: float, border: int, bands: Bands) -> PreparedRaw:
     """Linear raw values (H, W) times vignetting gain; ``sharp`` less ``sharpen · I''`` along each axis."""
-    sharp, even = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
-    rows = values.shape[0]
-    bands.run(rows, lambda first, last: _devignette_rows(values, gain, first, last, even))
-    bands.run(rows, lambda first, last: _sharpen_rows(even, np.float32(sharpen), first, last, sharp))
-    bands.run(
-        rows, lambda first, last: _mark_saturated_rows(values, np.float32(SATURATION), first, last, even)
-    )
+    height, width = values.shape
+    light, sharp = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
+    even = np.empty((height + 2 * border, width + 2 * border), np.float32)
+    limit = np.float32(SATURATION)
+    bands.run(height, lambda first, last: _devignette_rows(values, gain, first, last, light))
+    bands.run(height, lambda first, last: _sharpen_rows(light, np.float32(sharpen), first, last, sharp))
+    bands.run(len(even), lambda first, last: _pad_rows(values, light, limit, border, first, last, even))
     return PreparedRaw(sharp, even)
 
 
@@ -64,7 +65,13 @@ def _sharpen_rows(even, amount, first, last, out):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True)
-def _mark_saturated_rows(values, limit, first, last, even):  # type: ignore[no-untyped-def]
-    for y in range(first, last):
-        for x in range(values.shape[1]):
-            even[y, x] = even[y, x] if values[y, x] < limit else np.float32(0.0)
+def _pad_rows(values, light, limit, border, first, last, even):  # type: ignore[no-untyped-def]
+    height, width = values.shape
+    for row in range(first, last):
+        y = row - border
+        even[row, :] = OUTSIDE
+        if y < 0 or y >= height:
+            continue
+        for x in range(width):
+            usable = values[y, x] < limit and light[y, x] > 0.0
+            even[row, x + border] = light[y, x] if usable else OUTSIDE
