@@ -40,7 +40,8 @@ def demo(*, out: Path = Path("demo"), frames: int = 5) -> None:
     _write(out, calibration, renderer, truth)
     info(out)
     print(
-        f"\nfocused image of frame 0 against the exact one: {_focus_quality(out, renderer, truth):.1f} dB PSNR"
+    quality = _focus_quality(out, renderer, truth)
+    print(f"\nfocused image of frame 0 against the exact one: {quality:.1f} dB PSNR")
     )
 
 
