@@ -88,7 +88,7 @@ class PlenopticCamera:
         return (np.asarray(xy, dtype=np.float64) + 0.5) / self.tf_scale - 0.5
 
     def view(self, name: ViewName | None = None) -> FocusedView:
-        """The central or focal totally focused view (default: the one named in the calibration)."""
+        """The central or focal totally focused view of eq. 5 (default: the calibration's)."""
         name = name or self.calibration.totally_focused.view
         width, height = self.tf_size
         cx, cy = self.tf_from_raw(self.principal_point)
@@ -105,7 +105,7 @@ class PlenopticCamera:
     # --- main lens: metric depth ↔ virtual depth (thin lens)
 
     def virtual_depth(self, depth: ArrayLike) -> Array:
-        """z_C in metres → virtual depth v; NaN where the point is nearer than f_L or v ≤ 0."""
+        """z_C in metres → virtual depth v (eq. 1); NaN where the point is nearer than f_L or v ≤ 0."""
         z = np.asarray(depth, dtype=np.float64) / MM
         with np.errstate(divide="ignore", invalid="ignore"):
             image_distance = self.f_L / (1.0 - self.f_L / z)  # f z/(z − f), finite at z = ∞
@@ -113,7 +113,7 @@ class PlenopticCamera:
         return np.where((z > self.f_L) & (v > 0), v, np.nan)
 
     def depth(self, virtual_depth: ArrayLike) -> Array:
-        """Virtual depth v → z_C in metres; inf at infinity, NaN beyond it or where v ≤ 0."""
+        """Virtual depth v → z_C in metres (eq. 2); inf at infinity, NaN beyond it or where v ≤ 0."""
         v = np.asarray(virtual_depth, dtype=np.float64)
         image_distance = self.b_L0 + v * self.B
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,25 +121,25 @@ class PlenopticCamera:
         return np.where((v > 0) & (image_distance >= self.f_L), z, np.nan)
 
     def inv_virtual_depth(self, inv_depth: ArrayLike) -> Array:
-        """ρ_C = 1/z_C (1/m) → ρ_v; the smooth formula, continued through infinity (ρ_C ≤ 0)."""
+        """ρ_C = 1/z_C (1/m) → ρ_v (eq. 3): smooth, continued through infinity (ρ_C ≤ 0)."""
         r = np.asarray(inv_depth, dtype=np.float64) * MM
         f, b, B = self.f_L, self.b_L0, self.B
         return B * (1.0 - f * r) / ((f - b) + f * b * r)
 
     def inv_virtual_depth_slope(self, inv_depth: ArrayLike) -> Array:
-        """dρ_v/dρ_C with ρ_C in 1/m."""
+        """dρ_v/dρ_C (eq. 4) with ρ_C in 1/m."""
         r = np.asarray(inv_depth, dtype=np.float64) * MM
         f, b, B = self.f_L, self.b_L0, self.B
         return -B * f * f / ((f - b) + f * b * r) ** 2 * MM
 
     def inv_depth(self, inv_virtual_depth: ArrayLike) -> Array:
-        """ρ_v → ρ_C = 1/z_C in 1/m; ≤ 0 for measurements at or beyond infinity."""
+        """ρ_v → ρ_C = 1/z_C in 1/m (eq. 3 inverted); ≤ 0 for measurements at or beyond infinity."""
         rho = np.asarray(inv_virtual_depth, dtype=np.float64)
         f, b, B = self.f_L, self.b_L0, self.B
         return (B - (f - b) * rho) / (f * (B + b * rho)) / MM
 
     def depth_sigma(self, depth: ArrayLike, sigma: ArrayLike) -> Array:
-        """σ(z_C) in metres of a point at depth z_C whose inverse virtual depth has σ(ρ_v)."""
+        """σ(z_C) in metres (eq. 4) of a point at depth z_C whose inverse virtual depth has σ(ρ_v)."""
         z = np.asarray(depth, dtype=np.float64)
         return z * z * np.asarray(sigma, dtype=np.float64) / np.abs(self.inv_virtual_depth_slope(1.0 / z))
 
@@ -177,7 +177,7 @@ class PlenopticCamera:
     # --- the micro-image-centre convention (what vendors' software measures)
 
     def naive_from_true(self, inv_virtual_depth: ArrayLike) -> Array:
-        """ρ_v → 1/v_n, measured when micro-image centres stand in for micro-lens centres."""
+        """ρ_v → 1/v_n (eq. 6), measured when micro-image centres stand in for micro-lens centres."""
         return (1.0 - self.lam) + self.lam * np.asarray(inv_virtual_depth, dtype=np.float64)
 
     def true_from_naive(self, inv_naive: ArrayLike) -> Array:
@@ -187,14 +187,14 @@ class PlenopticCamera:
     # --- micro-lens projection
 
     def lens_centres(self, image_centres: ArrayLike) -> Array:
-        """Undistorted micro-image centres c_I (…, 2) → micro-lens centres c_ML (…, 2), raw pixels."""
+        """Undistorted micro-image centres c_I (…, 2) → micro-lens centres c_ML (…, 2), raw pixels (eq. 7)."""
         c = np.asarray(image_centres, dtype=np.float64)
         return self.principal_point + (c - self.principal_point) * self.lam
 
     def raw_from_virtual(
         self, x_virtual: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
     ) -> Array:
-        """Where a micro-lens at c_ML images the virtual point: undistorted raw pixels (…, 2)."""
+        """Where a micro-lens at c_ML images the virtual point: undistorted raw pixels (…, 2) (eq. 8)."""
         x, c = np.asarray(x_virtual, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
         return c + (x - c) * np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
 

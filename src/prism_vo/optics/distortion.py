@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Main-lens distortion in the sensor plane (radial A0, A1 and tangential B0, B1; mm units)."""
+"""Main-lens distortion in the sensor plane (radial A0, A1 and tangential B0, B1; mm units): eq. 11."""
 
 from __future__ import annotations
 
