@@ -21,11 +21,12 @@ from prism_vo.types import FloatImage
 Array = NDArray[np.float64]
 
 RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
-WINDOW_PX = 2.7  # half width of the matching window in raw pixels of a micro-image
-NODE_PX = 1.3  # spacing of search nodes, raw pixels of a micro-image
+NODE_PX = 1.07  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
+WINDOW = 3  # nodes to each side of the matching window
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
+SEARCH_LENSES = 9  # the same for the search
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
-BLOCK = 32  # TF pixels a side of the blocks of a dense map
+BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 
 
@@ -52,10 +53,11 @@ class Matcher:
         rungs = int(np.ceil(np.log(geometry.slope_far / geometry.slope_near) / np.log(ratio))) + 3
         self.ladder = geometry.slope_near * ratio ** (np.arange(rungs) - 1.0)
         lenses = 0.907 * (2 * geometry.radius / geometry.array.diameter / self.ladder) ** 2
-        self.strides = np.maximum(1, np.sqrt(lenses / MOST_LENSES)).astype(np.int64)
-        spacing = self.scale * geometry.rest_slope  # raw px of a micro-image between TF pixels
-        self.window = config.window or int(np.clip(round(WINDOW_PX / spacing), 2, 12))
-        self.nodes = int(np.clip(round(NODE_PX / spacing), 1, 8))
+        self.strides = np.stack(
+            [np.maximum(1, np.rint(np.sqrt(lenses / most))) for most in (SEARCH_LENSES, MOST_LENSES)]
+        ).astype(np.int64)  # (2, rungs): of the search, of the refinement
+        self.pitch = NODE_PX / geometry.rest_slope
+        self.window = config.window or WINDOW
         self._grid = lens_grid(geometry)
 
     def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
@@ -64,7 +66,7 @@ class Matcher:
         tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(*tables, self.nodes, self.window, points, first, last, out)
+            measure_points(*tables, self.pitch, self.window, points, first, last, out)
 
         self._bands.run(len(points), band)
         return Matches(*out)
@@ -73,21 +75,20 @@ class Matcher:
         """Match at every TF pixel (h, w)."""
         view = self.geometry.view
         out = np.empty((5, view.height, view.width), np.float32)
-        block = BLOCK // self.nodes * self.nodes
         tables = self._tables(raw, fall, self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_blocks(*tables, self.nodes, self.window, block, first, last, out)
+            measure_blocks(*tables, self.pitch, self.window, BLOCK, first, last, out)
 
-        self._bands.run(-(-view.height // block), band)
+        self._bands.run(-(-view.height // BLOCK), band)
         return Matches(*out)
 
     @property
     def _limit(self) -> float:
         """Largest slope variance the search passes on, in the units of its own window."""
         g = self.geometry
-        detail = ((2 * self.window + 1) / (2 * SEARCH_WINDOW + 1)) ** 2  # samples per search node
-        return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * self.scale * g.rest_slope) ** 2 * detail)
+        detail = ((2 * self.window + 1) / (2 * SEARCH_WINDOW + 1)) ** 2  # matching nodes per search node
+        return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * NODE_PX) ** 2 * detail)
 
     def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[object, ...]:
         g = self.geometry
@@ -107,7 +108,7 @@ class Matcher:
         beta = self.geometry.view.beta
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (
-                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.scale, noise)
+                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.pitch, noise)
                 / beta**2
             )
             valid = np.isfinite(found.slope) & (found.curvature > 0)

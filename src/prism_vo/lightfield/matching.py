@@ -37,7 +37,7 @@ def search(  # type: ignore[no-untyped-def]
     mx, my = nx + 2 * w, ny + 2 * w
     for k in range(0, len(ladder), RUNGS_SKIPPED):
         accumulate(
-            raw, near, where, count, radius, ladder[k], strides[k], fall,
+            raw, near, where, count, radius, ladder[k], strides[0, k], fall,
             x0 - w * step, y0 - w * step, step, mx, my, False, taps, at, sums,
         )  # fmt: skip
         for p in range(mx * my):
@@ -100,14 +100,14 @@ def _choose(ladder, cost, freedom, limit, nx, ny, best):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def score(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, slope, stride, fall, x0, y0, scale, nx, ny, window, line, taps, at, sums, out
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, taps, at, sums, out
 ):
-    """At one rung, for nx × ny TF samples: ``out[0] = b``, ``out[1] = C``, ``out[2]`` redundancy, ``out[3]`` ΣĪ."""
+    """At one rung, for nx × ny nodes: ``out[0] = b``, ``out[1] = C``, ``out[2]`` redundancy, ``out[3]`` ΣĪ."""
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     accumulate(
         raw, near, where, count, radius, slope, stride, fall,
-        x0 - (w + 1) * scale, y0 - (w + 1) * scale, scale, mx, my, True, taps, at, sums,
+        x0 - (w + 1) * pitch, y0 - (w + 1) * pitch, pitch, mx, my, True, taps, at, sums,
     )  # fmt: skip
     for p in range(mx * my):
         weight = max(sums[W, p], np.float32(1e-6))
@@ -117,7 +117,7 @@ def score(  # type: ignore[no-untyped-def]
         sums[WIX, p] -= sums[WX, p] * mean
         sums[WIY, p] -= sums[WY, p] * mean
         sums[WI, p] = mean
-    factor = np.float32(0.5 / (scale * slope))
+    factor = np.float32(0.5 / (pitch * slope))
     side = 2 * w + 1
     for row in range(1, my - 1):  # per sample b in place of Σw d, then sums along columns and rows
         for p in range(row * mx + 1, row * mx + mx - 1):
@@ -141,36 +141,51 @@ def score(  # type: ignore[no-untyped-def]
                 out[channel, row, col] = total
 
 
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _between(table, row, col, fy, fx):  # type: ignore[no-untyped-def]
+    """Window sums at a point between four nodes: the window slides smoothly."""
+    upper = table[row, col] + fx * (table[row, col + 1] - table[row, col])
+    lower = table[row + 1, col] + fx * (table[row + 1, col + 1] - table[row + 1, col])
+    return upper + fy * (lower - upper)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def refine(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, ladder, strides, fall, x0, y0, scale, nx, ny, window, start, line, taps, at,
-    sums, table, done, out,
+    raw, near, where, count, radius, ladder, strides, fall, x0, y0, pitch, mx, my, window, gx, gy, pace, nx, ny,
+    start, line, taps, at, sums, table, done, out,
 ):  # fmt: skip
-    """Root of b near rung ``start`` (−1: skip). ``out``: slope, db/dslope, residual variance, mean grey, redundancy.
+    """Root of b near rung ``start`` (−1: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy) on.
 
-    Rungs are evaluated for the whole block when its first sample asks for them (``table``, ``done``).
+    The block has mx × my nodes, ``pitch`` raw px apart from (x0, y0) on; a rung is evaluated for all of them when
+    the first sample asks for it. ``out``: slope, db/dslope, residual variance, mean grey, redundancy.
     """
     last = len(ladder) - 1
     done[:] = False
     log_step = np.log(ladder[1] / ladder[0])
     side2 = (2 * window + 1) ** 2
     for row in range(ny):
+        node_y = min(int(gy + pace * row), my - 2)
+        fy = np.float32(gy + pace * row - node_y)
         for col in range(nx):
             out[0, row, col] = np.nan
             k = start[row, col]
             if k < 0:
                 continue
+            node_x = min(int(gx + pace * col), mx - 2)
+            fx = np.float32(gx + pace * col - node_x)
             k = min(max(k, 1), last - 1)
             t = np.nan
             for _ in range(STEPS_WALKED):
                 for rung in range(k - 1, k + 2):
                     if not done[rung]:
                         score(
-                            raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, scale,
-                            nx, ny, window, line, taps, at, sums, table[rung],
+                            raw, near, where, count, radius, ladder[rung], strides[1, rung], fall, x0, y0, pitch,
+                            mx, my, window, line, taps, at, sums, table[rung],
                         )  # fmt: skip
                         done[rung] = True
-                low, mid, high = table[k - 1, 0, row, col], table[k, 0, row, col], table[k + 1, 0, row, col]
+                low = _between(table[k - 1, 0], node_y, node_x, fy, fx)
+                mid = _between(table[k, 0], node_y, node_x, fy, fx)
+                high = _between(table[k + 1, 0], node_y, node_x, fy, fx)
                 linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
                 move = 0
                 if low > 0.0:
@@ -185,97 +200,105 @@ def refine(  # type: ignore[no-untyped-def]
                 if move == 0 or k + move < 1 or k + move > last - 1:
                     break
                 k += move
-            if not abs(t) <= 1.0 or table[k, 2, row, col] < LEAST_REDUNDANCY * side2:
+            freedom = _between(table[k, 2], node_y, node_x, fy, fx)
+            if not abs(t) <= 1.0 or freedom < LEAST_REDUNDANCY * side2:
                 continue
+            c_low = _between(table[k - 1, 1], node_y, node_x, fy, fx) / _between(table[k - 1, 2], node_y, node_x, fy, fx)
+            c_mid = _between(table[k, 1], node_y, node_x, fy, fx) / freedom
+            c_high = _between(table[k + 1, 1], node_y, node_x, fy, fx) / _between(table[k + 1, 2], node_y, node_x, fy, fx)
             slope = ladder[k] * np.exp(t * log_step)
-            c_low = table[k - 1, 1, row, col] / table[k - 1, 2, row, col]
-            c_mid = table[k, 1, row, col] / table[k, 2, row, col]
-            c_high = table[k + 1, 1, row, col] / table[k + 1, 2, row, col]
             out[0, row, col] = slope
             out[1, row, col] = (linear + 2.0 * bend * t) / (slope * log_step)
             out[2, row, col] = c_mid + 0.5 * (c_high - c_low) * t + (0.5 * (c_high + c_low) - c_mid) * t * t
-            out[3, row, col] = table[k, 3, row, col] / side2
-            out[4, row, col] = table[k, 2, row, col]
+            out[3, row, col] = _between(table[k, 3], node_y, node_x, fy, fx) / side2
+            out[4, row, col] = freedom
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def measure_points(
-    raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, points, first, last, out
-):  # type: ignore[no-untyped-def]
+def measure_points(  # type: ignore[no-untyped-def]
+    raw, lenses, index, grid, ladder, strides, fall, limit, scale, pitch, window, points, first, last, out
+):
     """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (5, N), see :func:`refine`.
 
-    ``nodes``: spacing of the search lattice in TF pixels; a point uses the search result of its nearest node.
+    ``pitch``: spacing of the matching nodes in raw px; every second one is a node of the search.
     """
-    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(len(ladder), 1, 1, window, index.size)
-    half = float(scale * (max(nodes * SEARCH_WINDOW, window) + nodes + 1))
-    pad = grid[13]
-    radius = grid[4]
+    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
+        len(ladder), 2, 1, 1, window, index.size
+    )
+    half = pitch * (max(2 * SEARCH_WINDOW, window) + 3)
     for n in range(first, last):
-        x, y = points[n, 0], points[n, 1]
-        node_x, node_y = nodes * np.floor(x / nodes + 0.5), nodes * np.floor(y / nodes + 0.5)
-        cx, cy = scale * (x + 0.5) - 0.5, scale * (y + 0.5) - 0.5
+        cx, cy = scale * (points[n, 0] + 0.5) - 0.5, scale * (points[n, 1] + 0.5) - 0.5
         x0, y0 = cx - half, cy - half
-        count = gather_lenses(lenses, index, grid, ladder[0], pad, x0, y0, cx + half, cy + half, near, where)
+        node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
+        seek_x, seek_y = np.floor(cx / (2 * pitch) + 0.5), np.floor(cy / (2 * pitch) + 0.5)
+        count = gather_lenses(lenses, index, grid, ladder[0], grid[13], x0, y0, cx + half, cy + half, near, where)
         search(
-            raw, near, where, count, radius, ladder, strides, fall, limit, scale * (node_x - x) + half,
-            scale * (node_y - y) + half, scale * nodes, 1, 1, line, taps, at, sums, cost, freedom, best,
+            raw, near, where, count, grid[4], ladder, strides, fall, limit, seek_x * 2 * pitch - x0,
+            seek_y * 2 * pitch - y0, 2 * pitch, 1, 1, line, taps, at, sums, cost, freedom, best,
         )  # fmt: skip
         refine(
-            raw, near, where, count, radius, ladder, strides, fall, half, half, scale, 1, 1,
-            window, best, line, taps, at, sums, table, done, result,
+            raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
+            2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
+            best, line, taps, at, sums, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def measure_blocks(
-    raw, lenses, index, grid, ladder, strides, fall, limit, scale, nodes, window, block, first, last, out
-):  # type: ignore[no-untyped-def]
+def measure_blocks(  # type: ignore[no-untyped-def]
+    raw, lenses, index, grid, ladder, strides, fall, limit, scale, pitch, window, block, first, last, out
+):
     """Block rows [first, last) of the TF grid → ``out`` (5, h, w), the numbers :func:`measure_points` gives there."""
     height, width = out.shape[1], out.shape[2]
-    per_side = block // nodes + 1
+    nodes, seekers = int(scale * (block - 1) / pitch) + 3, int(0.5 * scale * (block - 1) / pitch) + 3
     line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
-        len(ladder), block, per_side, window, index.size
+        len(ladder), nodes, seekers, block, window, index.size
     )
     start = np.zeros((block, block), np.int64)
-    margin = float(scale * (max(nodes * SEARCH_WINDOW, window) + nodes + 1))
-    pad = grid[13]
-    radius = grid[4]
+    half = pitch * (max(2 * SEARCH_WINDOW, window) + 3)
     for by in range(first, last):
         for bx in range((width + block - 1) // block):
             x0, y0 = bx * block, by * block
             nx, ny = min(block, width - x0), min(block, height - y0)
-            left, top = scale * (x0 + 0.5) - 0.5 - margin, scale * (y0 + 0.5) - 0.5 - margin
-            span = scale * block + 2 * margin
-            count = gather_lenses(lenses, index, grid, ladder[0], pad, left, top, left + span, top + span, near, where)
+            cx, cy = scale * (x0 + 0.5) - 0.5, scale * (y0 + 0.5) - 0.5
+            left, top, span = cx - half, cy - half, scale * block + 2 * half
+            node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
+            seek_x, seek_y = np.floor(cx / (2 * pitch) + 0.5), np.floor(cy / (2 * pitch) + 0.5)
+            mx = int((cx + scale * (nx - 1)) / pitch - node_x) + 2
+            my = int((cy + scale * (ny - 1)) / pitch - node_y) + 2
+            count = gather_lenses(
+                lenses, index, grid, ladder[0], grid[13], left, top, left + span, top + span, near, where
+            )
             search(
-                raw, near, where, count, radius, ladder, strides, fall, limit, margin, margin,
-                scale * nodes, per_side, per_side, line, taps, at, sums, cost, freedom,
-                best,
+                raw, near, where, count, grid[4], ladder, strides, fall, limit, seek_x * 2 * pitch - left,
+                seek_y * 2 * pitch - top, 2 * pitch, (mx + 1) // 2 + 1, (my + 1) // 2 + 1, line, taps, at, sums,
+                cost, freedom, best,
             )  # fmt: skip
             for row in range(ny):
+                seek_row = int(np.floor((cy + scale * row) / (2 * pitch) + 0.5) - seek_y)
                 for col in range(nx):
-                    start[row, col] = best[(2 * row + nodes) // (2 * nodes), (2 * col + nodes) // (2 * nodes)]
+                    start[row, col] = best[seek_row, int(np.floor((cx + scale * col) / (2 * pitch) + 0.5) - seek_x)]
             refine(
-                raw, near, where, count, radius, ladder, strides, fall, margin, margin, scale,
-                nx, ny, window, start, line, taps, at, sums, table, done, result,
+                raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - left,
+                node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y, scale / pitch,
+                nx, ny, start, line, taps, at, sums, table, done, result,
             )  # fmt: skip
             out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _scratch(rungs, block, per_side, window, lenses):  # type: ignore[no-untyped-def]
-    """Working arrays for blocks of block² samples and per_side² search nodes."""
-    size = max(per_side + 2 * SEARCH_WINDOW, block + 2 * window + 2)
+@njit(nogil=True, cache=True)
+def _scratch(rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-untyped-def]
+    """Working arrays for nodes² matching nodes, seekers² search nodes and block² samples."""
+    size = max(seekers + 2 * SEARCH_WINDOW, nodes + 2 * window + 2)
     return (
         np.zeros((4, size), np.float32),
         np.zeros((7, size * size), np.float32),
         np.zeros(size * size, np.uint32),
         np.zeros((SUMS, size * size), np.float32),
-        np.zeros((rungs, per_side, per_side), np.float32),
-        np.zeros((rungs, per_side, per_side), np.float32),
-        np.zeros((per_side, per_side), np.int64),
-        np.zeros((rungs, 4, block, block), np.float32),
+        np.zeros((rungs, seekers, seekers), np.float32),
+        np.zeros((rungs, seekers, seekers), np.float32),
+        np.zeros((seekers, seekers), np.int64),
+        np.zeros((rungs, 4, nodes, nodes), np.float32),
         np.zeros(rungs, np.bool_),
         np.zeros((5, block, block), np.float32),
         np.zeros((lenses, 10), np.float32),

@@ -3,10 +3,10 @@
 
 One sample of a micro-image carries sensor noise σ_n² (independent between raw pixels; bilinear sampling leaves
 4/9 of it on average) and the error of the model: aliasing, interpolation, defocus. The match sees their sum as
-its residual variance s². Samples lie ``k h`` raw pixels apart, so window sums repeat each raw pixel 1/(k h)²
-times; with the curvature ``b' = db/dh`` of the normal equation::
+its residual variance s². Samples lie ``ℓ h`` raw pixels apart (ℓ: pitch of the nodes), so window sums repeat each raw pixel
+1/(ℓ h)² times; with the curvature ``b' = db/dh`` of the normal equation::
 
-    σ²(h) = (σ_n² + max(0, s² − 4/9 σ_n²)) · max(1, 1/(k h)²) / b'             σ(ρ_v) = σ(h)/β
+    σ²(h) = (σ_n² + max(0, s² − 4/9 σ_n²)) · max(1, 1/(ℓ h)²) / b'             σ(ρ_v) = σ(h)/β
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def fit_noise(grey: Array, residual: Array, flatness: Array) -> SensorNoise:
 
 
 def slope_variance(
-    slope: Array, curvature: Array, residual: Array, grey: Array, scale: int, noise: SensorNoise
+    slope: Array, curvature: Array, residual: Array, grey: Array, pitch: float, noise: SensorNoise
 ) -> Array:
     """σ²(h) of matched slopes h (all arguments of one shape)."""
     sensor = noise.variance(grey)
     excess = np.maximum(residual - BILINEAR_NOISE * sensor, 0.0)
-    repeats = np.maximum(1.0, 1.0 / (scale * slope) ** 2)
+    repeats = np.maximum(1.0, 1.0 / (pitch * slope) ** 2)
     return (sensor + excess) * repeats / curvature
