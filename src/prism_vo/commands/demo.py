@@ -39,10 +39,8 @@ def demo(*, out: Path = Path("demo"), frames: int = 5) -> None:
     truth = Trajectory(np.arange(frames) / calibration.frame_rate, np.asarray(track.poses[:frames]))
     _write(out, calibration, renderer, truth)
     info(out)
-    print(
     quality = _focus_quality(out, renderer, truth)
     print(f"\nfocused image of frame 0 against the exact one: {quality:.1f} dB PSNR")
-    )
 
 
 def _write(out: Path, calibration: Calibration, renderer: Renderer, truth: Trajectory) -> None:
