@@ -58,7 +58,8 @@ class _OpenCv:
         settings.setMaxTranslation(0.5 * median_depth)
         settings.setMaxRotation(30.0)
         settings.setMaxPointsPart(0.5)
-        self._odometry = cv2.Odometry(cv2.OdometryType_RGB_DEPTH, settings, cv2.OdometryAlgoType_COMMON)
+        # photometric: the ICP term of the RGB-D type fits the noise of plenoptic depth and gets lost
+        self._odometry = cv2.Odometry(cv2.OdometryType_RGB, settings, cv2.OdometryAlgoType_COMMON)
 
     def prepare(self, image: NDArray[np.float32], depth: Array, variance: Array) -> Any:
         grey = np.clip(np.rint(image), 0, 255).astype(np.uint8)

@@ -28,7 +28,7 @@ def run_local(
 
 
 def run_on_cluster(
-    function: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str
+    function: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str, patience: float = 10.0
 ) -> Iterator[tuple[Task, Result | Exception]]:
     """The same on a Dask cluster. A job whose worker dies is started again on another one.
 
@@ -40,7 +40,7 @@ def run_on_cluster(
     except ImportError as error:
         raise MissingExtraError("--scheduler needs Dask: pip install 'prism-vo[cluster]'.") from error
     try:
-        client = Client(scheduler, timeout="10s")
+        client = Client(scheduler, timeout=patience)
     except OSError as error:
         raise ConfigError(f"No Dask scheduler answers at {scheduler}.") from error
     with client:
