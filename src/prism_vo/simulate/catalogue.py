@@ -42,8 +42,12 @@ def _oval(rx: float, rz: float, y: float = 0.0, corners: int = 12) -> tuple[tupl
     return tuple(out)
 
 
-def _close(target: float, frames: int = 240, extent: tuple[float, float, float] = (0.22, 0.1, 0.12)) -> PathSpec:
-    return PathSpec("sweep", ((0.0, 0.0, 0.0),), 0.01, target=(0.0, 0.15, target), extent=extent, frames=frames)
+def _close(
+    target: float, frames: int = 240, extent: tuple[float, float, float] = (0.22, 0.1, 0.12)
+) -> PathSpec:
+    return PathSpec(
+        "sweep", ((0.0, 0.0, 0.0),), 0.01, target=(0.0, 0.15, target), extent=extent, frames=frames
+    )
 
 
 STAIRS = (

@@ -68,7 +68,11 @@ def table(b: MeshBuilder, centre: ArrayLike, size: ArrayLike, floor: float, top:
     for sx in (-1, 1):
         for sz in (-1, 1):
             leg = floor - y - 0.04
-            b.box((x + sx * (w / 2 - 0.05), y + 0.04 + leg / 2, z + sz * (d / 2 - 0.05)), (0.05, leg, 0.05), METAL)
+            b.box(
+                (x + sx * (w / 2 - 0.05), y + 0.04 + leg / 2, z + sz * (d / 2 - 0.05)),
+                (0.05, leg, 0.05),
+                METAL,
+            )
 
 
 def chair(b: MeshBuilder, at: ArrayLike, floor: float, yaw: float, seat: Material = CARPET) -> None:
@@ -155,11 +159,15 @@ def tree(b: MeshBuilder, at: ArrayLike, ground: float, height: float, rng: np.ra
     """Trunk, branches and a crown of large leafy sprays."""
     x, z = np.asarray(at, float)
     lean = rng.uniform(-0.05, 0.05, 2) * height
-    b.cylinder((x, ground, z), (lean[0], -0.7 * height, lean[1]), 0.035 * height, BARK, 9, 0.015 * height, False)
+    b.cylinder(
+        (x, ground, z), (lean[0], -0.7 * height, lean[1]), 0.035 * height, BARK, 9, 0.015 * height, False
+    )
     crown = np.array([x + lean[0], ground - 0.7 * height, z + lean[1]])
     for _ in range(7):
         axis = rng.normal(size=3) * (0.25, 0.12, 0.25) * height
-        b.cylinder(crown + (0, 0.15 * height, 0), axis - (0, 0.12 * height, 0), 0.012 * height, BARK, 5, 0.004, False)
+        b.cylinder(
+            crown + (0, 0.15 * height, 0), axis - (0, 0.12 * height, 0), 0.012 * height, BARK, 5, 0.004, False
+        )
     for k in range(leaves):
         direction = rng.normal(size=3)
         direction /= np.linalg.norm(direction)
@@ -167,7 +175,9 @@ def tree(b: MeshBuilder, at: ArrayLike, ground: float, height: float, rng: np.ra
         blade(b, at3, rng, 0.13 * height * rng.uniform(0.6, 1.2), k % 7)
 
 
-def house(b: MeshBuilder, centre: ArrayLike, size: ArrayLike, ground: float, rng: np.random.Generator) -> None:
+def house(
+    b: MeshBuilder, centre: ArrayLike, size: ArrayLike, ground: float, rng: np.random.Generator
+) -> None:
     """A block with windows in its walls, a plinth and a pitched roof; ``size`` (x, height, z)."""
     (x, z), (w, h, d) = np.asarray(centre, float), np.asarray(size, float)
     b.box((x, ground - h / 2, z), (w, h, d), pick(rng, SIDING), 0.0, rng)
@@ -180,7 +190,13 @@ def house(b: MeshBuilder, centre: ArrayLike, size: ArrayLike, ground: float, rng
     if rng.random() < 0.7:
         b.box((x + rng.uniform(-w / 4, w / 4), top - ridge, z), (0.7, 1.6, 0.7), BRICK, 0.0, rng)
     if rng.random() < 0.8:
-        b.box((x + rng.uniform(-w / 3, w / 3), ground - 1.1, z - d / 2 - 0.05), (1.1, 2.2, 0.1), DARK_WOOD, 0.0, rng)
+        b.box(
+            (x + rng.uniform(-w / 3, w / 3), ground - 1.1, z - d / 2 - 0.05),
+            (1.1, 2.2, 0.1),
+            DARK_WOOD,
+            0.0,
+            rng,
+        )
 
 
 def car(b: MeshBuilder, at: ArrayLike, ground: float, yaw: float, rng: np.random.Generator) -> None:
@@ -189,12 +205,20 @@ def car(b: MeshBuilder, at: ArrayLike, ground: float, yaw: float, rng: np.random
     paint = Material("metal", 1.1, tuple(rng.uniform(0.2, 0.8, 3)), tuple(rng.uniform(0.6, 1.0, 3)))
     c, s = np.cos(yaw), np.sin(yaw)
     b.box((x, ground - 0.62, z), (1.7, 0.62, 4.2), paint, yaw, rng)
-    b.box((x, ground - 1.15, z), (1.5, 0.5, 2.2), Material("print", 1.3, (0.1, 0.1, 0.12), (0.5, 0.55, 0.6)), yaw, rng)
+    b.box(
+        (x, ground - 1.15, z),
+        (1.5, 0.5, 2.2),
+        Material("print", 1.3, (0.1, 0.1, 0.12), (0.5, 0.55, 0.6)),
+        yaw,
+        rng,
+    )
     for u in (-0.85, 0.85):
         for v in (-1.35, 1.35):
             px, pz = x + c * u + s * v, z - s * u + c * v
             side = np.sign(u) * 0.2
-            b.cylinder((px - c * side, ground - 0.32, pz + s * side), (c * side, 0, -s * side), 0.32, BARK, 14)
+            b.cylinder(
+                (px - c * side, ground - 0.32, pz + s * side), (c * side, 0, -s * side), 0.32, BARK, 14
+            )
 
 
 def lamp(b: MeshBuilder, at: ArrayLike, ground: float, height: float = 4.5) -> None:

@@ -118,7 +118,9 @@ class MeshBuilder:
         for first, second, third in ((a, b, c), (a, c, d)):
             corners = np.stack([points[first], points[second], points[third]], -2).reshape(-1, 3, 3)
             tiles = np.stack([uv[first], uv[second], uv[third]], -2).reshape(-1, 3, 2)
-            area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+            area = np.linalg.norm(
+                np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1
+            )
             keep = area > 1e-12
             self.triangles(corners[keep], tiles[keep], material)
 

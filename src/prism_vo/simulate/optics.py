@@ -24,7 +24,9 @@ class SensorRays:
     height: int
     lens: NDArray[np.int32]  # (H, W): micro-lens of a pixel
     weight: NDArray[np.float32]  # (H, W): vignetting, 0 between micro-images
-    pixel: NDArray[np.float64]  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
+    pixel: NDArray[
+        np.float64
+    ]  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
     lens_centre: Array  # (N, 2): c_ML
     lens_kind: NDArray[np.int32]  # (N,)
     inv_micro_focal: Array  # (kinds,): 1/f_μ
@@ -76,7 +78,9 @@ def sensor_rays(calibration: Calibration, aperture: float, samples: int) -> Sens
         pixel = undistort_mm(calibration, (np.stack([xx, yy], -1) - centre) * mm)
     else:
         pixel = (-centre * mm).reshape(1, 1, 2)
-    inv_micro_focal = np.array([(t.focus_virtual_depth - 1) / (B * t.focus_virtual_depth) for t in mla.lens_types])
+    inv_micro_focal = np.array(
+        [(t.focus_virtual_depth - 1) / (B * t.focus_virtual_depth) for t in mla.lens_types]
+    )
     aperture_mm = aperture * radius * mm * b0 / (b0 + B)
     return SensorRays(
         sensor.width, sensor.height, lens, np.maximum(weight, 0.0).astype(np.float32), pixel,

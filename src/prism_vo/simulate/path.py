@@ -13,7 +13,9 @@ from scipy.interpolate import CubicSpline
 from prism_vo.errors import ConfigError
 
 Array = NDArray[np.float64]
-TURN_PER_FRAME = np.deg2rad(1.0)  # a hand-held camera slows down in corners: image motion stays a few per cent
+TURN_PER_FRAME = np.deg2rad(
+    1.0
+)  # a hand-held camera slows down in corners: image motion stays a few per cent
 
 
 @dataclass(frozen=True)
@@ -191,5 +193,7 @@ def _small_loop(spec: PathSpec, start: Array, yaw: float, length: float, count: 
     flat = side[:, None] * right + ahead[:, None] * forward
     position = start + np.stack([flat[:, 0], rise, flat[:, 1]], -1)
     amplitude = np.deg2rad(min(10.0, 0.12 * count))
-    angles = np.stack([spec.pitch + 0.3 * amplitude * np.sin(t), yaw - amplitude * np.sin(t), 0.1 * np.sin(t)], -1)
+    angles = np.stack(
+        [spec.pitch + 0.3 * amplitude * np.sin(t), yaw - amplitude * np.sin(t), 0.1 * np.sin(t)], -1
+    )
     return position, angles

@@ -56,7 +56,9 @@ class Renderer:
     ) -> None:
         side = round(samples**0.5)
         if side * side != samples or samples < 1:
-            raise ConfigError(f"The number of samples a pixel must be a square (1, 4, 9, 16 …), not {samples}.")
+            raise ConfigError(
+                f"The number of samples a pixel must be a square (1, 4, 9, 16 …), not {samples}."
+            )
         if not 0.0 <= aperture <= 1.0:
             raise ConfigError(f"The micro-lens aperture must lie between 0 (pinhole) and 1, not {aperture}.")
         self.calibration, self.scene, self.seed = calibration, scene, seed
@@ -98,13 +100,17 @@ class Renderer:
         out = np.zeros((r.height, r.width), np.float32)
         which = [k * len(poses) // count if len(poses) <= count else k * (len(poses) - 1) // max(count - 1, 1)
                  for k in range(count)]  # fmt: skip
-        order = np.random.default_rng((self.seed, frame, 17)).permutation(count)  # pixel cell of each sub-pose
+        order = np.random.default_rng((self.seed, frame, 17)).permutation(
+            count
+        )  # pixel cell of each sub-pose
         for index in sorted(set(which)):
             when = time + shutter * index / max(len(poses) - 1, 1)
             geometry = self.scene.geometry(when)
             mine = [int(order[k]) for k in range(count) if which[k] == index]
 
-            def band(row0: int, row1: int, g: Geometry = geometry, cells: list[int] = mine, p: Array = poses[index]) -> None:
+            def band(
+                row0: int, row1: int, g: Geometry = geometry, cells: list[int] = mine, p: Array = poses[index]
+            ) -> None:
                 rays = Bundle.empty((row1 - row0) * r.width)
                 flat = out[row0:row1].reshape(-1)
                 for cell in cells:
@@ -134,7 +140,9 @@ class Renderer:
         planes = self._pinhole(T_world_cam, self._view_numbers("central"), time, samples, (0, 1, 2))
         return np.clip(np.stack(planes, -1) * (255.0 * self.sensor.gain) + 0.5, 0, 255).astype(np.uint8)
 
-    def depth(self, T_world_cam: Array, view: Literal["central", "focal"] = "central", *, time: float = 0.0) -> FloatImage:
+    def depth(
+        self, T_world_cam: Array, view: Literal["central", "focal"] = "central", *, time: float = 0.0
+    ) -> FloatImage:
         """z_C (h, w) in metres at the TF pixel centres; inf where there is only sky."""
         numbers = self._view_numbers(view)
         width, height = int(numbers[4]), int(numbers[5])
@@ -169,6 +177,11 @@ class Renderer:
 
         self._bands(band, height, width)
         return [plane / np.float32(side * side) for plane in planes]
+
+    def pinhole_intrinsics(self) -> tuple[int, int, float, float, float]:
+        """Width, height, focal length and principal point (px) of the central view: an ordinary pinhole camera."""
+        focal, cx, cy, _, width, height = (float(x) for x in self._view_numbers("central"))
+        return int(width), int(height), focal, cx, cy
 
     def _view_numbers(self, view: str) -> Array:
         """(focal px, cx, cy, z0 in m, width, height) of a totally focused view."""

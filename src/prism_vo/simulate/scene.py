@@ -54,14 +54,27 @@ class Geometry:
         return Hits(out["primID"], out["u"], out["v"], out["tfar"])
 
 
-def material_tables(materials: list[Material], atlas: Atlas) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def material_tables(
+    materials: list[Material], atlas: Atlas
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """``surfaces`` (M, 8) and ``tints`` (M, 2, 4: R, G, B, grey) for the shading kernel."""
     surfaces = [
-        (atlas.layer(m.texture), atlas.layer("rough"), 0.173, m.macro, m.own, m.reflect, m.transmit, m.contrast)
+        (
+            atlas.layer(m.texture),
+            atlas.layer("rough"),
+            0.173,
+            m.macro,
+            m.own,
+            m.reflect,
+            m.transmit,
+            m.contrast,
+        )
         for m in materials
     ]
     tints = np.array([[m.dark, m.bright] for m in materials], float)
-    tints *= TINT_LUMINANCE / np.maximum(tints @ LUMINANCE, 1e-3)[..., None]  # hue only: grey stays the texture's
+    tints *= (
+        TINT_LUMINANCE / np.maximum(tints @ LUMINANCE, 1e-3)[..., None]
+    )  # hue only: grey stays the texture's
     grey = tints @ LUMINANCE
     return np.array(surfaces, np.float32), np.concatenate([tints, grey[..., None]], -1).astype(np.float32)
 
@@ -101,7 +114,9 @@ def merged(first: MeshBuilder, second: MeshBuilder) -> MeshBuilder:
     return out
 
 
-def plane_scene(depth: float, texture: str = "clutter", tile: float = 0.5, size: float | None = None) -> Scene:
+def plane_scene(
+    depth: float, texture: str = "clutter", tile: float = 0.5, size: float | None = None
+) -> Scene:
     """A textured plane at z = depth, square to the axis: for tests and measurements."""
     half = (size or 4.0 * depth) / 2
     builder = MeshBuilder()

@@ -64,7 +64,13 @@ def books(rng: np.random.Generator) -> MeshBuilder:
         y = TOP + 0.1
         for _ in range(int(rng.integers(2, 6))):
             size = rng.uniform((0.14, 0.02, 0.1), (0.24, 0.06, 0.2))
-            b.box((x, y - size[1] / 2, rng.uniform(0.8, 1.1)), size, f.pick(rng), float(rng.uniform(-0.6, 0.6)), rng)
+            b.box(
+                (x, y - size[1] / 2, rng.uniform(0.8, 1.1)),
+                size,
+                f.pick(rng),
+                float(rng.uniform(-0.6, 0.6)),
+                rng,
+            )
             y -= size[1]
     return b
 
@@ -79,7 +85,9 @@ def toys(rng: np.random.Generator) -> MeshBuilder:
         b.sphere((rng.uniform(-0.8, 0.8), TOP - r, rng.uniform(0.7, 1.8)), r, f.pick(rng), 16)
     for _ in range(6):
         h = rng.uniform(0.15, 0.4)
-        b.cylinder((rng.uniform(-0.8, 0.8), TOP, rng.uniform(0.8, 1.8)), (0, -h, 0), 0.35 * h, f.pick(rng), 18, 0.01)
+        b.cylinder(
+            (rng.uniform(-0.8, 0.8), TOP, rng.uniform(0.8, 1.8)), (0, -h, 0), 0.35 * h, f.pick(rng), 18, 0.01
+        )
     f.clutter(b, (-0.9, 0.7), (0.9, 1.8), TOP, 12, rng, (0.05, 0.2))
     return b
 
@@ -92,7 +100,11 @@ def wires(rng: np.random.Generator) -> MeshBuilder:
     for z, gap in ((0.8, 0.11), (1.2, 0.08), (1.6, 0.06)):
         f.fence(b, (-0.8, z), (0.8, z), TOP, 0.7, gap, 0.008, f.METAL)
     for _ in range(30):
-        points = np.cumsum(rng.normal(0, 0.09, (8, 3)), 0) + (rng.uniform(-0.6, 0.6), -0.1, rng.uniform(0.8, 1.7))
+        points = np.cumsum(rng.normal(0, 0.09, (8, 3)), 0) + (
+            rng.uniform(-0.6, 0.6),
+            -0.1,
+            rng.uniform(0.8, 1.7),
+        )
         for p, q in zip(points, points[1:]):
             b.cylinder(p, q - p, 0.006, f.pick(rng, (f.BRICK, f.DARK_WOOD, f.LEAVES)), 5, caps=False)
     f.clutter(b, (-0.9, 0.9), (0.9, 1.8), TOP, 10, rng, (0.08, 0.25))

@@ -39,7 +39,14 @@ def _along_walls(b: MeshBuilder, low: tuple[float, float], high: tuple[float, fl
 def office(rng: np.random.Generator) -> MeshBuilder:
     """A room of 7 × 6 m with desks in its middle."""
     b = MeshBuilder()
-    f.room(b, (-3.5, -1.2, -3.0), (3.5, FLOOR, 3.0), (f.PLASTER, f.BRICK, f.PLAIN, f.POSTERS), f.CARPET, f.PLASTER)
+    f.room(
+        b,
+        (-3.5, -1.2, -3.0),
+        (3.5, FLOOR, 3.0),
+        (f.PLASTER, f.BRICK, f.PLAIN, f.POSTERS),
+        f.CARPET,
+        f.PLASTER,
+    )
     _along_walls(b, (-3.5, -3.0), (3.5, 3.0), rng, 1.35)
     for x in (-0.7, 0.7):
         f.table(b, (x, FLOOR - 0.74, 0.0), (1.3, 1.0), FLOOR)
@@ -51,11 +58,15 @@ def office(rng: np.random.Generator) -> MeshBuilder:
 def living_room(rng: np.random.Generator) -> MeshBuilder:
     """A room of 6 × 5 m: sofa blocks, low table, plants, book cases, one bare wall."""
     b = MeshBuilder()
-    f.room(b, (-3.0, -1.1, -2.5), (3.0, FLOOR, 2.5), (f.POSTERS, f.PLASTER, f.BRICK, f.PLAIN), f.WOOD, f.PLAIN)
+    f.room(
+        b, (-3.0, -1.1, -2.5), (3.0, FLOOR, 2.5), (f.POSTERS, f.PLASTER, f.BRICK, f.PLAIN), f.WOOD, f.PLAIN
+    )
     _along_walls(b, (-3.0, -2.5), (3.0, 2.5), rng, 1.5)
     f.table(b, (0, FLOOR - 0.45, 0), (1.2, 0.7), FLOOR, f.DARK_WOOD)
     f.clutter(b, (-0.5, -0.3), (0.5, 0.3), FLOOR - 0.45, 8, rng, (0.06, 0.25))
-    b.box((0, FLOOR - 0.02, 0), (2.4, 0.03, 1.8), f.Material("fabric", 0.9, (0.2, 0.25, 0.5), (0.95, 0.9, 0.8)))
+    b.box(
+        (0, FLOOR - 0.02, 0), (2.4, 0.03, 1.8), f.Material("fabric", 0.9, (0.2, 0.25, 0.5), (0.95, 0.9, 0.8))
+    )
     for z, yaw in ((0.0, 0.1),):
         b.box((-1.1, FLOOR - 0.3, z), (0.5, 0.6, 0.9), f.CARPET, yaw, rng)
     return b
@@ -73,10 +84,17 @@ def corridor(rng: np.random.Generator) -> MeshBuilder:
         for sign in (-1, 1):
             for s in np.arange(-half[1 - axis] + 1.1, half[1 - axis] - 0.9, 1.45):
                 at = np.zeros(3)
-                at[0 if axis else 2], at[2 if axis else 0] = s, sign * (half[axis] + (0.03 if inside else -0.03))
+                at[0 if axis else 2], at[2 if axis else 0] = (
+                    s,
+                    sign * (half[axis] + (0.03 if inside else -0.03)),
+                )
                 size = (0.9, 0.0, 0.05) if axis else (0.05, 0.0, 0.9)
                 if rng.random() < 0.4:
-                    b.box((at[0], FLOOR - 1.0, at[2]), (size[0], 2.0, size[2]), f.pick(rng, (f.WOOD, f.DARK_WOOD)))
+                    b.box(
+                        (at[0], FLOOR - 1.0, at[2]),
+                        (size[0], 2.0, size[2]),
+                        f.pick(rng, (f.WOOD, f.DARK_WOOD)),
+                    )
                 elif rng.random() < 0.75:
                     b.box((at[0], FLOOR - 1.5, at[2]), (size[0], 0.9, size[2]), f.POSTERS, 0.0, rng)
                 else:
@@ -88,7 +106,9 @@ def stairs(rng: np.random.Generator) -> MeshBuilder:
     """Two flights side by side between two landings: up one, along, down the other."""
     b = MeshBuilder()
     rise = 2.0
-    f.room(b, (-3.2, -4.2, -4.6), (3.2, FLOOR, 8.6), (f.PLASTER, f.BRICK, f.STONE, f.POSTERS), f.PAVING, f.PLAIN)
+    f.room(
+        b, (-3.2, -4.2, -4.6), (3.2, FLOOR, 8.6), (f.PLASTER, f.BRICK, f.STONE, f.POSTERS), f.PAVING, f.PLAIN
+    )
     steps = 12
     for x in (-1.6, 1.6):
         for k in range(steps):
@@ -96,7 +116,12 @@ def stairs(rng: np.random.Generator) -> MeshBuilder:
             b.box((x, FLOOR - h / 2, 0.2 + 0.3 * k), (2.2, h, 0.3), f.STONE, 0.0, rng)
         f.fence(b, (x * 0.3, 0.1), (x * 0.3, 3.6), FLOOR - 1.0, 1.0, 0.3, 0.03, f.METAL)
     b.box((0, FLOOR - rise / 2, 6.2), (6.4, rise, 5.0), f.PAVING, 0.0, rng)
-    for x, z, y in ((-2.6, 8.0, FLOOR - rise), (2.5, 8.1, FLOOR - rise), (-2.7, -4.0, FLOOR), (2.6, -4.1, FLOOR)):
+    for x, z, y in (
+        (-2.6, 8.0, FLOOR - rise),
+        (2.5, 8.1, FLOOR - rise),
+        (-2.7, -4.0, FLOOR),
+        (2.6, -4.1, FLOOR),
+    ):
         f.plant(b, (x, y, z), 1.3, rng, 60)
     for x in np.arange(-2.4, 2.6, 1.2):
         f.clutter(b, (x, 8.0), (x + 0.5, 8.3), FLOOR - rise, 3, rng, (0.2, 0.5))
@@ -127,7 +152,13 @@ def garage(rng: np.random.Generator) -> MeshBuilder:
             b.box((x, 0.1, z), (0.5, 2.8, 0.5), f.POSTERS if rng.random() < 0.4 else f.PLASTER, 0.0, rng)
         for z in (-7.0, 0.0, 7.0):
             if rng.random() < 0.85:
-                f.car(b, (x + 1.6, z), FLOOR, float(rng.uniform(-0.08, 0.08)) + np.pi * int(rng.integers(2)), rng)
+                f.car(
+                    b,
+                    (x + 1.6, z),
+                    FLOOR,
+                    float(rng.uniform(-0.08, 0.08)) + np.pi * int(rng.integers(2)),
+                    rng,
+                )
             f.clutter(b, (x - 1.4, z - 0.4), (x - 0.8, z + 0.4), FLOOR, 2, rng, (0.3, 0.7))
     for z in (-4.0, -3.8, 3.6):
         b.cylinder((-13, -1.1, z), (26, 0, 0), 0.08, f.METAL, 8)

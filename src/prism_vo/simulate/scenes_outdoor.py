@@ -13,7 +13,12 @@ GROUND = 1.55
 
 def _horizon(b: MeshBuilder, rng: np.random.Generator, near: float, count: int = 26) -> None:
     """Ground to 600 m, hills, and blocks of houses 80–350 m away: something to see at every distance."""
-    b.quad((-600, GROUND + 0.02, -600), (1200, 0, 0), (0, 0, 1200), f.Material("grass", 9.0, f.GRASS.dark, f.GRASS.bright))
+    b.quad(
+        (-600, GROUND + 0.02, -600),
+        (1200, 0, 0),
+        (0, 0, 1200),
+        f.Material("grass", 9.0, f.GRASS.dark, f.GRASS.bright),
+    )
     for k in range(count):
         angle, distance = 2 * np.pi * (k + rng.uniform(0, 0.8)) / count, rng.uniform(near, 4.5 * near)
         at = distance * np.array([np.sin(angle), np.cos(angle)])
@@ -26,7 +31,9 @@ def _horizon(b: MeshBuilder, rng: np.random.Generator, near: float, count: int =
                rng.random(2))  # fmt: skip
 
 
-def _row_of_houses(b: MeshBuilder, start: np.ndarray, end: np.ndarray, depth: float, rng: np.random.Generator) -> None:
+def _row_of_houses(
+    b: MeshBuilder, start: np.ndarray, end: np.ndarray, depth: float, rng: np.random.Generator
+) -> None:
     """Houses wall to wall (with some gaps) along a side of a street; ``depth`` to the right of start → end."""
     length = float(np.linalg.norm(end - start))
     direction = (end - start) / length
@@ -42,7 +49,9 @@ def _row_of_houses(b: MeshBuilder, start: np.ndarray, end: np.ndarray, depth: fl
         s += w + (float(rng.uniform(2, 5)) if rng.random() < 0.25 else 0.0)
 
 
-def _street_furniture(b: MeshBuilder, start: np.ndarray, end: np.ndarray, rng: np.random.Generator, every: float) -> None:
+def _street_furniture(
+    b: MeshBuilder, start: np.ndarray, end: np.ndarray, rng: np.random.Generator, every: float
+) -> None:
     """Lamps, trees, parked cars, bins along a kerb."""
     length = float(np.linalg.norm(end - start))
     direction = (end - start) / length
@@ -100,12 +109,22 @@ def courtyard(rng: np.random.Generator) -> MeshBuilder:
     b = MeshBuilder()
     _horizon(b, rng, 90, 14)
     b.quad((-13, GROUND, -10), (26, 0, 0), (0, 0, 20), f.Material("cells", 3.0, f.STONE.dark, f.STONE.bright))
-    for centre, size in (((0, -14), (30, 9, 8)), ((17.5, 0), (9, 12, 19)), ((0, 14), (30, 8, 8)), ((-17.5, 0), (9, 10, 19))):
+    for centre, size in (
+        ((0, -14), (30, 9, 8)),
+        ((17.5, 0), (9, 12, 19)),
+        ((0, 14), (30, 8, 8)),
+        ((-17.5, 0), (9, 10, 19)),
+    ):
         f.house(b, centre, size, GROUND, rng)
     for x, z in ((-4.5, -1.5), (0, 1.0), (4.5, -1.0), (2.0, 2.0)):
         f.tree(b, (x, z), GROUND, float(rng.uniform(3.5, 6)), rng, 220)
         b.box((x + 1, GROUND - 0.25, z - 0.6), (1.6, 0.5, 0.5), f.WOOD, float(rng.uniform(0, 3)), rng)
-    for start, end in (((-11.5, -9), (11.5, -9)), ((11.8, -8), (11.8, 8)), ((11.5, 9), (-11.5, 9)), ((-11.8, 8), (-11.8, -8))):
+    for start, end in (
+        ((-11.5, -9), (11.5, -9)),
+        ((11.8, -8), (11.8, 8)),
+        ((11.5, 9), (-11.5, 9)),
+        ((-11.8, 8), (-11.8, -8)),
+    ):
         a, e = np.array(start, float), np.array(end, float)
         for s in np.arange(0.05, 1.0, 0.09):
             at = a + s * (e - a)
@@ -122,7 +141,9 @@ def park(rng: np.random.Generator) -> MeshBuilder:
     _horizon(b, rng, 110)
     x, z = np.linspace(-45, 45, 61), np.linspace(-45, 45, 61)
     xx, zz = np.meshgrid(x, z)
-    bumps = 0.25 * np.sin(0.33 * xx + 1) * np.sin(0.27 * zz) + 0.5 * np.sin(0.09 * xx) * np.cos(0.11 * zz + 0.5)
+    bumps = 0.25 * np.sin(0.33 * xx + 1) * np.sin(0.27 * zz) + 0.5 * np.sin(0.09 * xx) * np.cos(
+        0.11 * zz + 0.5
+    )
     edge = np.clip((45 - np.maximum(abs(xx), abs(zz))) / 8, 0, 1)
     b.height_field(x, z, GROUND - 0.05 + bumps * edge * 0.6, f.GRASS)
     for _ in range(110):
@@ -149,7 +170,12 @@ def garden(rng: np.random.Generator) -> MeshBuilder:
     _horizon(b, rng, 75, 20)
     f.house(b, (0, 0), (10, 6, 7), GROUND, rng)
     b.quad((-7, GROUND - 0.02, -5.5), (14, 0, 0), (0, 0, 11), f.PAVING)
-    for start, end in (((-12, -10.5), (12, -10.5)), ((12, -10.5), (12, 10.5)), ((12, 10.5), (-12, 10.5)), ((-12, 10.5), (-12, -10.5))):
+    for start, end in (
+        ((-12, -10.5), (12, -10.5)),
+        ((12, -10.5), (12, 10.5)),
+        ((12, 10.5), (-12, 10.5)),
+        ((-12, 10.5), (-12, -10.5)),
+    ):
         f.fence(b, start, end, GROUND, 1.3, 0.3, 0.06)
         a, e = np.array(start, float), np.array(end, float)
         for s in np.arange(0.04, 1.0, 0.07):

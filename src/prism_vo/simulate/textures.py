@@ -67,7 +67,9 @@ def atlas_for(names: set[str], extra: dict[str, Layer] | None = None) -> Atlas:
     return make_atlas({**layers, **own})
 
 
-def spectral_noise(rng: np.random.Generator, slope: float, stretch: tuple[float, float] = (1.0, 1.0)) -> Layer:
+def spectral_noise(
+    rng: np.random.Generator, slope: float, stretch: tuple[float, float] = (1.0, 1.0)
+) -> Layer:
     """Gaussian noise with amplitude ∝ frequency^−slope (natural images: about 1), mean 0, deviation 1."""
     fy = np.fft.fftfreq(SIZE)[:, None] * stretch[1]
     fx = np.fft.rfftfreq(SIZE)[None, :] * stretch[0]
@@ -101,7 +103,11 @@ def dead_leaves(rng: np.random.Generator, count: int, low: float, high: float, s
     sizes = np.sort((low**-2 - rng.random(count) * (low**-2 - high**-2)) ** -0.5)[::-1]
     for size in sizes:
         x, y = (int(k) for k in rng.integers(0, SIZE, 2))
-        grey, angle, slim = float(rng.uniform(13, 242)), float(rng.uniform(0, 180)), float(rng.uniform(0.3, 0.6))
+        grey, angle, slim = (
+            float(rng.uniform(13, 242)),
+            float(rng.uniform(0, 180)),
+            float(rng.uniform(0.3, 0.6)),
+        )
         edge = grey * float(rng.uniform(0.6, 0.9))
 
         def draw(image: Canvas, px: int, py: int, s: float = size, g: float = grey, a: float = angle,
@@ -162,11 +168,11 @@ def _cells(rng: np.random.Generator) -> Layer:
     """Pebbles or paving: Voronoi cells, each with its own grey, dark joints."""
     from scipy.spatial import cKDTree
 
-    seeds = rng.random((420, 2)) * SIZE
+    seeds = rng.random((1000, 2)) * SIZE
     tree = cKDTree(seeds, boxsize=SIZE)
     yy, xx = np.mgrid[0:SIZE, 0:SIZE]
     distance, owner = tree.query(np.stack([xx, yy], -1).reshape(-1, 2) + 0.5, k=2)
-    joint = np.clip((distance[:, 1] - distance[:, 0]) / 9.0, 0, 1).reshape(SIZE, SIZE)
+    joint = np.clip((distance[:, 1] - distance[:, 0]) / 7.0, 0, 1).reshape(SIZE, SIZE)
     grey = rng.uniform(0.25, 0.9, len(seeds))[owner[:, 0]].reshape(SIZE, SIZE)
     dome = 1.0 - 0.010 * distance[:, 0].reshape(SIZE, SIZE)
     return finish(joint * grey * dome + 0.06 * spectral_noise(rng, 1.0), 0.5, 0.19)
@@ -215,7 +221,11 @@ def _asphalt(rng: np.random.Generator) -> Layer:
 
 def _fabric(rng: np.random.Generator) -> Layer:
     yy, xx = np.mgrid[0:SIZE, 0:SIZE] * (2 * np.pi / SIZE)
-    pattern = np.sign(np.sin(6 * xx) * np.sin(6 * yy)) + 0.8 * np.sin(18 * (xx + yy)) + np.cos(3 * xx) * np.cos(5 * yy)
+    pattern = (
+        np.sign(np.sin(6 * xx) * np.sin(6 * yy))
+        + 0.8 * np.sin(18 * (xx + yy))
+        + np.cos(3 * xx) * np.cos(5 * yy)
+    )
     return finish(pattern + 0.7 * spectral_noise(rng, 1.0), 0.45, 0.17)
 
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything a user can choose about a simulated sequence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from prism_vo.errors import ConfigError
+from prism_vo.optics.calibration import Calibration, load_calibration
+from prism_vo.simulate.cameras import PRESETS, preset_camera, scaled_camera
+
+BAYER_PATTERNS = ("RGGB", "BGGR", "GRBG", "GBRG")
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """Settings of a simulated sequence; None takes what suits the scene."""
+
+    camera: str | None = None  # a preset, or the path of a camera.yaml
+    frames: int | None = None  # None: the whole path at its natural speed
+    size: float | None = None  # m, length of a smaller closed loop
+    scale: float = 1.0  # shrinks sensor and micro-lens counts together, field of view unchanged
+    seed: int = 0  # of the scene's layout, the hand's motion and the noise
+    noise: float = 1.0  # of shot and read noise; 0: none
+    samples: int = 4  # rays a raw pixel (a square number)
+    aperture: float = 0.75  # of the micro-lenses, as a share of their pitch; 0: pinholes
+    bits: int = 8  # 8 or 12
+    gamma: float | None = None  # response curve; None: the camera's
+    bayer: str | None = None  # RGGB, BGGR, GRBG or GBRG for a colour sensor
+    exposure_change: float = 0.0  # 0.5: exposure varies by up to a factor of 1.5 either way
+    motion_blur: float = 0.0  # share of the frame interval the shutter is open
+    distortion: tuple[float, float, float, float] | None = None  # A0 A1 B0 B1 of the main lens, mm units
+    truth_every: int = 10  # frames between stored depth maps and reference images; 0: none
+    baselines: bool = False  # a synchronised monocular camera and an RGB-D-like depth camera too
+
+    def __post_init__(self) -> None:
+        if self.bayer is not None and self.bayer not in BAYER_PATTERNS:
+            raise ConfigError(f"--bayer must be one of {', '.join(BAYER_PATTERNS)}, not '{self.bayer}'.")
+        if not 0.0 <= self.motion_blur <= 1.0:
+            raise ConfigError(
+                f"--motion-blur is a share of the frame interval, 0 to 1, not {self.motion_blur}."
+            )
+        if not 0.0 <= self.exposure_change <= 4.0:
+            raise ConfigError(f"--exposure-change must lie between 0 and 4, not {self.exposure_change}.")
+        if self.truth_every < 0 or self.seed < 0:
+            raise ConfigError("--truth-every and --seed cannot be negative.")
+
+    def calibration(self, default_camera: str) -> Calibration:
+        """The camera these settings describe."""
+        name = self.camera or default_camera
+        if name in PRESETS:
+            base = preset_camera(name)
+        elif Path(name).suffix in (".yaml", ".yml"):
+            base = load_calibration(name)
+        else:
+            raise ConfigError(
+                f"--camera '{name}' is neither a preset ({', '.join(PRESETS)}) nor a camera.yaml."
+            )
+        data = scaled_camera(base, self.scale).model_dump()
+        if self.bayer is not None:
+            data["sensor"]["bayer"] = self.bayer
+        if self.gamma is not None:
+            if self.gamma <= 0:
+                raise ConfigError(f"--gamma must be positive, not {self.gamma}.")
+            data["response"]["gamma"] = self.gamma
+        if self.distortion is not None:
+            data["main_lens"]["distortion"] = {
+                "radial": self.distortion[:2],
+                "tangential": self.distortion[2:],
+            }
+        return Calibration.model_validate(data)
+
+    def record(self) -> dict[str, Any]:
+        """The settings as plain values, to be stored beside the images."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}

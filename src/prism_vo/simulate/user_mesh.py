@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user's own mesh (.glb, .gltf, .obj, .ply, .stl) as a scene."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.errors import InputError, MissingExtraError
+from prism_vo.simulate.mesh import Material, MeshBuilder
+from prism_vo.simulate.path import PathSpec
+from prism_vo.simulate.scene import Scene
+from prism_vo.simulate.textures import SIZE, Layer, atlas_for
+
+SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
+Array = NDArray[np.float64]
+FALLBACK = "clutter"  # for meshes without a texture: shapes alone would give a direct method nothing to see
+
+
+def is_mesh_file(name: str) -> bool:
+    """Whether a SCENE argument names a mesh file rather than a scene of the catalogue."""
+    return Path(name).suffix.lower() in SUFFIXES
+
+
+def load_mesh_scene(path: Path) -> Scene:
+    """Read a mesh in metres. glTF is y up by definition; others are taken as x right, y down, z forward."""
+    try:
+        import trimesh
+    except ImportError as error:
+        raise MissingExtraError("Reading meshes needs trimesh: pip install 'prism-vo[sim]'.") from error
+    if not path.is_file():
+        raise InputError(f"{path}: no such file.")
+    try:
+        loaded = trimesh.load_scene(path)
+        parts = [part for part in loaded.dump() if hasattr(part, "faces") and len(part.faces)]
+    except Exception as error:  # trimesh raises whatever its parsers raise
+        raise InputError(f"{path}: cannot be read as a mesh ({type(error).__name__}: {error}).") from error
+    if not parts:
+        raise InputError(f"{path}: holds no triangles.")
+    turn = np.diag([1.0, -1.0, -1.0]) if path.suffix.lower() in (".glb", ".gltf") else np.eye(3)
+    builder, layers = MeshBuilder(), dict[str, Layer]()
+    for index, part in enumerate(parts):
+        _add_part(builder, layers, part, index, turn)
+    if not np.isfinite(np.concatenate(builder.corners)).all():
+        raise InputError(f"{path}: has vertices that are not finite numbers.")
+    return Scene(path.stem, builder, atlas_for({FALLBACK}, layers))
+
+
+def orbit(scene: Scene) -> PathSpec:
+    """A sweep in front of the mesh (on its −z side), far enough back to see it."""
+    corners = np.concatenate(scene.still.corners).reshape(-1, 3)
+    low, high = corners.min(0), corners.max(0)
+    middle, size = (low + high) / 2, float(np.linalg.norm(high - low))
+    start = (float(middle[0]), float(middle[1]), float(low[2] - 0.9 * size))
+    extent = (0.22 * size, 0.1 * size, 0.1 * size)
+    return PathSpec(
+        "sweep", (start,), 0.01, target=tuple(float(v) for v in middle), extent=extent, frames=240
+    )
+
+
+def _add_part(builder: MeshBuilder, layers: dict[str, Layer], part: Any, index: int, turn: Array) -> None:
+    corners = np.asarray(part.triangles, float) @ turn.T
+    uv, image = _own_texture(part)
+    if uv is not None and image is not None:
+        name = f"own{index}"
+        layers[name] = image
+        # v runs up in texture files and down in images
+        builder.triangles(
+            corners, np.stack([uv[..., 0], 1.0 - uv[..., 1]], -1), Material(name, macro=0.0, contrast=1.0)
+        )
+        return
+    tint = _mean_color(part)
+    extent = float(np.linalg.norm(np.ptp(corners.reshape(-1, 3), axis=0)))
+    material = Material(FALLBACK, max(extent / 2.5, 1e-3), tint, tint)
+    normal = np.abs(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+    drop = normal.argmax(1)  # texture along the two axes the face is most square to
+    for axis, (a, b) in enumerate(((2, 1), (0, 2), (0, 1))):
+        faces = corners[drop == axis]
+        if len(faces):
+            builder.triangles(faces, faces[..., [a, b]] / material.tile, material)
+
+
+def _own_texture(part: Any) -> tuple[Array | None, Layer | None]:
+    visual = part.visual
+    uv = getattr(visual, "uv", None)
+    material = getattr(visual, "material", None)
+    picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
+    if uv is None or picture is None or len(uv) != len(part.vertices):
+        return None, None
+    grey = np.asarray(picture.convert("L"), np.float32) / 255.0
+    return np.asarray(uv, float)[part.faces], cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
+
+
+def _mean_color(part: Any) -> tuple[float, float, float]:
+    try:
+        rgb = np.asarray(part.visual.to_color().vertex_colors, float)[:, :3].mean(0) / 255.0
+    except (AttributeError, ValueError, IndexError):
+        return (1.0, 1.0, 1.0)
+    r, g, b = np.clip(rgb, 0.1, 1.0)
+    return float(r), float(g), float(b)
