@@ -4,37 +4,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
+from prism_vo.map_points import PointMap
 from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
-from prism_vo.optics.camera import FocusedView, PlenopticCamera
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.sensor import Frame, Sensor, default_sensor
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.tracking.tracker import Reference, Track, Tracker, motion_guesses
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, PointDepth, RawFrame
+from prism_vo.types import DecodedFrame, PointDepth
 
 Array = NDArray[np.float64]
 Status = Literal["ok", "keyframe", "lost", "recovered"]
-
-
-class Sensor(Protocol):
-    """What turns a raw image into a totally focused image and measures depth in it on demand."""
-
-    @property
-    def view(self) -> FocusedView: ...
-
-    def focus(self, raw: RawFrame) -> DecodedFrame: ...
-
-    def measure(self, raw: RawFrame, points: NDArray[np.float32]) -> PointDepth: ...
 
 
 @dataclass(frozen=True)
@@ -66,15 +58,22 @@ class _Map:
     """Poses of keyframes, those that left the window included, and the frames hanging on them."""
 
     T_view_world: dict[int, Array] = field(default_factory=dict)
+    keyframe_times: dict[int, float] = field(default_factory=dict)
     frames: list[_Placed] = field(default_factory=list)
+    points: PointMap = field(default_factory=PointMap)
 
 
 class Odometry:
     """Metric visual odometry: feed frames in order, read poses."""
 
-    def __init__(self, camera: PlenopticCamera, config: Config, sensor: Sensor) -> None:
-        self.camera, self.config, self.sensor = camera, config, sensor
-        self.view = sensor.view
+    def __init__(
+        self, camera: PlenopticCamera, config: Config | None = None, sensor: Sensor | None = None,
+        white: NDArray[Any] | None = None,
+    ) -> None:  # fmt: skip
+        config = config or Config()
+        self.camera, self.config = camera, config
+        self.sensor: Sensor = sensor if sensor is not None else default_sensor(camera, config, white)
+        self.view = self.sensor.view
         self.tracker = Tracker(self.view, config.track)
         self.window = Window(self.view, config)
         self.reference: Reference | None = None
@@ -90,7 +89,7 @@ class Odometry:
         self._lost = 0
         self._light, self._exposure = Brightness(), 1.0  # of the last frame, against the reference
 
-    def __call__(self, raw: RawFrame, focused: DecodedFrame | None = None) -> FrameReport:
+    def __call__(self, raw: Frame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()
         with self.watch("decode"):
@@ -155,9 +154,13 @@ class Odometry:
     # --- keyframes -------------------------------------------------------------------------------------------
 
     def _add_keyframe(
-        self, raw: RawFrame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track
     ) -> MappingReport:
-        affine = self._affine(track, frame)
+        return self._insert_and_map(raw, frame, pyramid, pose, self._affine(track, frame))
+
+    def _insert_and_map(
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, affine: Array
+    ) -> MappingReport:
         with self.watch("trace"):
             self.window.trace(pyramid[0], pose, affine, frame.exposure or 1.0)
         self._insert(frame, pyramid, pose, affine, fixed=False)
@@ -169,11 +172,14 @@ class Odometry:
         return report
 
     def _start_segment(
-        self, raw: RawFrame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]
     ) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
+        if self.segment >= 0:
+            self.map.points.parts.append(self.window.map_points(self.window.points.good >= 3))
         self.segment += 1
-        self._step = np.eye(4)
+        self._step, self._lost = np.eye(4), 0
+        self.tracker.last_rms = np.inf
         self.window = Window(self.view, self.config)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
         self._select(raw, pyramid)
@@ -193,7 +199,7 @@ class Odometry:
         self.window.insert(keyframe, pyramid[0])
         self._exposure = keyframe.exposure
 
-    def _select(self, raw: RawFrame, pyramid: list[NDArray[np.float32]]) -> None:
+    def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> None:
         measure: Measure = no_depth if self.config.variant == "pinhole" else self._measure(raw)
         with self.watch("select"):
             host = len(self.window.keyframes) - 1
@@ -201,7 +207,7 @@ class Odometry:
                                     self.config.window.contrast, self.rng)  # fmt: skip
             self.window.add_candidates(new)
 
-    def _measure(self, raw: RawFrame) -> Measure:
+    def _measure(self, raw: Frame) -> Measure:
         def measure(points: NDArray[np.float32]) -> PointDepth:
             with self.watch("measure"):
                 return self.sensor.measure(raw, points)
@@ -216,15 +222,48 @@ class Odometry:
         self._light = Brightness()
         for keyframe in self.window.keyframes:
             self.map.T_view_world[keyframe.id] = keyframe.pose
+            self.map.keyframe_times[keyframe.id] = keyframe.time
+        self.map.points.parts += self.window.departed
+        self.window.departed = []
 
     # --- loss ------------------------------------------------------------------------------------------------
 
     def _on_loss(
-        self, raw: RawFrame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], track: Track
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], track: Track
     ) -> FrameReport:
+        """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
         self._lost += 1
+        with self.watch("track"):
+            found = self._relocate(pyramid)
+        if found is not None:
+            self._lost, self._step = 0, np.eye(4)
+            pose, affine, again = found
+            mapping = self._insert_and_map(raw, frame, pyramid, pose, affine)
+            self._place(frame.time, self._last)
+            return self._report(raw, "recovered", again, mapping)
+        if self._lost > self.config.track.patience:
+            return self._start_segment(raw, frame, pyramid)
         self._step = np.eye(4)
         return self._report(raw, "lost", track, None)
+
+    def _relocate(self, pyramid: list[NDArray[np.float32]]) -> tuple[Array, Array, Track] | None:
+        """Align with the window's older keyframes from the last pose and from their own."""
+        for position in range(len(self.window.keyframes) - 2, -1, -1):
+            keyframe = self.window.keyframes[position]
+            depth, variance = self.window.reference_maps(position)
+            if np.isfinite(variance).sum() < 100:
+                continue
+            image = np.ascontiguousarray(self.window.images[keyframe.slot][..., 0])
+            reference = self.tracker.reference(
+                keyframe.id, image_pyramid(image, self.tracker.count), depth, variance
+            )
+            guesses = [self._last @ se3.inverse(keyframe.pose), np.eye(4)]
+            track = self.tracker.track(pyramid, reference, guesses, Brightness())
+            if track.ok and track.inliers > 0.7:
+                a = keyframe.affine[0] + np.log(track.brightness.gain)
+                b = track.brightness.offset + track.brightness.gain * keyframe.affine[1]
+                return se3.renormalised(track.T_frame_ref @ keyframe.pose), np.array([a, b]), track
+        return None
 
     # --- results ---------------------------------------------------------------------------------------------
 
@@ -237,10 +276,25 @@ class Odometry:
 
     def trajectory(self) -> Trajectory:
         """Pose of every tracked frame with the final keyframe poses."""
-        poses = [self._camera_pose(f.T_frame_ref @ self.map.T_view_world[f.keyframe]) for f in self.map.frames]
+        poses = [
+            self._camera_pose(f.T_frame_ref @ self.map.T_view_world[f.keyframe]) for f in self.map.frames
+        ]
         return Trajectory(np.array([f.time for f in self.map.frames]), np.array(poses))
 
-    def _report(self, raw: RawFrame, status: Status, track: Track | None, mapping: MappingReport | None) -> FrameReport:
+    def keyframe_trajectory(self) -> Trajectory:
+        """Poses of the keyframes alone."""
+        ids = sorted(self.map.T_view_world)
+        poses = np.array([self._camera_pose(self.map.T_view_world[k]) for k in ids]).reshape(-1, 4, 4)
+        return Trajectory(np.array([self.map.keyframe_times[k] for k in ids]), poses)
+
+    def cloud(self) -> PointCloud:
+        """All map points so far, in the world frame, with σ of their depth."""
+        current = self.window.map_points(self.window.points.good >= 1)
+        return PointMap([*self.map.points.parts, current]).cloud(self.view, self.map.T_view_world)
+
+    def _report(
+        self, raw: Frame, status: Status, track: Track | None, mapping: MappingReport | None
+    ) -> FrameReport:
         return FrameReport(
             raw.index, raw.time, status, self._camera_pose(self._last), self.segment,
             self.window.keyframes[-1].id, track, mapping, self.watch.seconds(),

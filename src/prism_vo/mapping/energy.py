@@ -24,7 +24,10 @@ from prism_vo.mapping.schur import NormalEquations, Step, solve
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
-LARGEST_ROTATION, LARGEST_DEPTH_FACTOR = 0.2, 0.5  # of one step; a larger one is no step of a converging solve
+LARGEST_ROTATION, LARGEST_DEPTH_FACTOR = (
+    0.2,
+    0.5,
+)  # of one step; a larger one is no step of a converging solve
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,9 @@ class WindowEnergy:
         b += self.prior.gradient(x)
         brightness_energy = float((self.affine_information * affine**2).sum())
         total = photometric + self.eta * depth.energy + self.prior.energy(x) + brightness_energy
-        system = NormalEquations(h, b, h_cross, curvature + self.eta * depth.h, slope + self.eta * depth.b, total)
+        system = NormalEquations(
+            h, b, h_cross, curvature + self.eta * depth.h, slope + self.eta * depth.b, total
+        )
         return Linearization(system, residual_state, energies, curvature, depth, photometric, depth.energy)
 
 
@@ -171,7 +176,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
             state, now = trial_state, trial
             accepted.append(trial.system.energy)
             damping = max(damping * 0.1, 1e-9)
-            if small or gain < 1e-5 * abs(accepted[-1]):
+            if small or gain < 1e-7 * abs(accepted[-1]):
                 break
         else:
             damping = max(damping * 10.0, 1e-5)
@@ -182,5 +187,9 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
 
 def _is_small(step: Step, state: State) -> bool:
     frames = np.abs(step.frames.reshape(-1, BLOCK)[:, :6]).max(initial=0.0)
-    points = np.median(np.abs(step.points) / np.maximum(np.abs(state.inv_depth), 0.01)) if len(step.points) else 0.0
+    points = (
+        np.median(np.abs(step.points) / np.maximum(np.abs(state.inv_depth), 0.01))
+        if len(step.points)
+        else 0.0
+    )
     return bool(frames < 1e-6 and points < 1e-4)

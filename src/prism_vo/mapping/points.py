@@ -28,11 +28,15 @@ class _Columns:
 
     def take(self, mask: Mask | NDArray[np.intp]) -> Self:
         """The rows of a mask or of an index array."""
-        return replace(self, **{f.name: np.ascontiguousarray(getattr(self, f.name)[mask]) for f in fields(self)})
+        return replace(
+            self, **{f.name: np.ascontiguousarray(getattr(self, f.name)[mask]) for f in fields(self)}
+        )
 
     def joined(self, other: Self) -> Self:
         """These rows, then the other's."""
-        pairs = {f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
+        pairs = {
+            f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)
+        }
         return replace(self, **pairs)
 
 

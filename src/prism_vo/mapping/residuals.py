@@ -122,7 +122,12 @@ def linearize_photometric(
                 w11 = fx * fy
                 w10, w01 = fy - w11, fx - w11
                 w00 = one - fx - fy + w11
-                p00, p01, p10, p11 = image[iy, ix], image[iy, ix + 1], image[iy + 1, ix], image[iy + 1, ix + 1]
+                p00, p01, p10, p11 = (
+                    image[iy, ix],
+                    image[iy, ix + 1],
+                    image[iy + 1, ix],
+                    image[iy + 1, ix + 1],
+                )
                 value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
                 gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
                 gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]
@@ -245,7 +250,9 @@ class DepthTerms:
     residual_sigmas: Array  # (N,) residual in units of its σ; NaN without a measurement
 
 
-def depth_terms(view: FocusedView, inv_depth: Array, measured: Array, information: Array, huber: float) -> DepthTerms:
+def depth_terms(
+    view: FocusedView, inv_depth: Array, measured: Array, information: Array, huber: float
+) -> DepthTerms:
     """Linearise the depth residuals; ``information`` is 1/σ²(ρ_v), 0 where there is no measurement."""
     has = information > 0
     root = np.sqrt(information)

@@ -40,7 +40,9 @@ class Step:
     ok: bool
 
 
-def solve(system: NormalEquations, free: NDArray[np.bool_], damping: float, least_curvature: float = 0.0) -> Step:
+def solve(
+    system: NormalEquations, free: NDArray[np.bool_], damping: float, least_curvature: float = 0.0
+) -> Step:
     """Solve ``(H + μ D) δ = −b`` with D = diag(H) (Jacobi scaling: units are mixed) on the free frame variables.
 
     Points whose curvature is at most ``least_curvature`` keep their depth.

@@ -106,7 +106,9 @@ def depth_cutoff(view: FocusedView, rho: Array, config: SelectConfig) -> float:
     """Largest ρ_v whose depth is used: the adaptive percentile p_a (docs/method.md, eq. 7); a near scene keeps more."""
     if len(rho) == 0:
         return np.inf
-    near, far = view.inv_virtual_depth(view.inv_depth_of(np.array([config.near_reference, config.far_reference])))
+    near, far = view.inv_virtual_depth(
+        view.inv_depth_of(np.array([config.near_reference, config.far_reference]))
+    )
     w_cut = float(np.clip((rho.mean() - far) / (near - far), 0.0, 1.0))
     share = config.least_share + w_cut * (config.largest_share - config.least_share)
     return float(np.quantile(rho, share))
@@ -158,7 +160,9 @@ def prefer_depth(
     return np.sort(np.concatenate([best, rest]))
 
 
-def independent_information(pixels: NDArray[np.int32], depth: PointDepth, used: NDArray[np.bool_], window: int) -> Array:
+def independent_information(
+    pixels: NDArray[np.int32], depth: PointDepth, used: NDArray[np.bool_], window: int
+) -> Array:
     """1/σ² of each used depth, shared among the used depths that lie in one matching window (they are one measurement)."""
     info = np.zeros(len(used))
     index = np.flatnonzero(used)

@@ -111,7 +111,12 @@ def trace_points(
                 w11 = fx * fy
                 w10, w01 = fy - w11, fx - w11
                 w00 = one - fx - fy + w11
-                p00, p01, p10, p11 = image[iy, ix], image[iy, ix + 1], image[iy + 1, ix], image[iy + 1, ix + 1]
+                p00, p01, p10, p11 = (
+                    image[iy, ix],
+                    image[iy, ix + 1],
+                    image[iy + 1, ix],
+                    image[iy + 1, ix + 1],
+                )
                 value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
                 gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
                 gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]

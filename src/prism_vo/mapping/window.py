@@ -12,13 +12,14 @@ from prism_vo import se3
 from prism_vo.config import Config
 from prism_vo.mapping.activate import solve_depths, spread
 from prism_vo.mapping.energy import Linearization, Solved, State, WindowEnergy, minimise
+from prism_vo.map_points import MapPoints
 from prism_vo.mapping.eta import EtaBalance
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.leaving import choose_leaving
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import DEPTH_USED, Candidates, Points
-from prism_vo.mapping.residuals import BLOCK, IN, NONE, PairGeometry
-from prism_vo.mapping.trace import FOUND, OUTSIDE, SKIPPED, trace_points
+from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE
+from prism_vo.mapping.trace import FOUND, SKIPPED, trace_points
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
@@ -57,6 +58,7 @@ class Window:
         self.candidates: Candidates | None = None
         self.prior = Prior.empty()
         self.balance = EtaBalance(config.window)
+        self.departed: list[MapPoints] = []  # good points that left, until the map takes them over
         self.spacing = 4  # px kept between active points, adapted to hold their number
 
     # --- a keyframe comes in ---------------------------------------------------------------------------------
@@ -105,7 +107,9 @@ class Window:
             return
         relative = np.array([T_view_world @ se3.inverse(k.pose) for k in self.keyframes])
         gains = [exposure / k.exposure * np.exp(affine[0] - k.affine[0]) for k in self.keyframes]
-        brightness = np.array([[g, affine[1] - g * k.affine[1]] for g, k in zip(gains, self.keyframes)], np.float32)
+        brightness = np.array(
+            [[g, affine[1] - g * k.affine[1]] for g, k in zip(gains, self.keyframes)], np.float32
+        )
         result = np.empty(len(c), np.int8)
         low, high, depth, quality = c.low.copy(), c.high.copy(), c.inv_depth.copy(), c.quality.copy()
         v = self.view
@@ -118,9 +122,9 @@ class Window:
         )  # fmt: skip
         failed = (result != FOUND) & (result != SKIPPED)
         failures = np.where(failed, c.failures + 1, 0).astype(np.int8)
-        self.candidates = replace(c, low=low, high=high, inv_depth=depth, quality=quality, failures=failures).take(
-            failures < 4
-        )
+        self.candidates = replace(
+            c, low=low, high=high, inv_depth=depth, quality=quality, failures=failures
+        ).take(failures < 4)
 
     def activate(self) -> int:
         """Bring candidates into the energy; returns how many."""
@@ -132,7 +136,9 @@ class Window:
         x, y, seen = self._in_newest(c.host, c.u, c.v, np.nan_to_num(c.inv_depth))
         self._adapt_spacing()
         occupied = np.zeros((self.view.height, self.view.width), np.bool_)
-        px, py, visible = self._in_newest(self.points.host, self.points.u, self.points.v, self.points.inv_depth)
+        px, py, visible = self._in_newest(
+            self.points.host, self.points.u, self.points.v, self.points.inv_depth
+        )
         occupied[py[visible].astype(int), px[visible].astype(int)] = True
         order = np.flatnonzero(ready & seen)
         order = order[np.argsort(c.kind[order], kind="stable")]  # those with depth first
@@ -146,7 +152,9 @@ class Window:
         if len(picked):
             some = c.take(picked)
             points = Points.from_candidates(some, some.inv_depth, len(self.keyframes))
-            solved = solve_depths(self._energy(points), State.of(self.keyframes, points), 3, self._least_curvature())
+            solved = solve_depths(
+                self._energy(points), State.of(self.keyframes, points), 3, self._least_curvature()
+            )
             fresh = solved.points.take(solved.good)
             added = len(fresh)
             self.points = self.points.joined(fresh)
@@ -171,13 +179,17 @@ class Window:
             sure = (c.quality > self.config.quality) | (c.information > 0)
             return np.isfinite(c.inv_depth) & (interval < 8.0) & sure & (c.failures == 0)
 
-    def _in_newest(self, host: NDArray[np.int32], u: Floats, v: Floats, q: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def _in_newest(
+        self, host: NDArray[np.int32], u: Floats, v: Floats, q: Array
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Pixels of points in the newest keyframe and whether they lie inside it."""
         x, y, z, _ = self.project(len(self.keyframes) - 1, host, u, v, q)
         inside = (z > 1e-3) & (x >= 4) & (y >= 4) & (x < self.view.width - 5) & (y < self.view.height - 5)
         return x, y, inside
 
-    def project(self, target: int, host: NDArray[np.int32], u: Floats, v: Floats, q: Array) -> tuple[Array, Array, Array, Array]:
+    def project(
+        self, target: int, host: NDArray[np.int32], u: Floats, v: Floats, q: Array
+    ) -> tuple[Array, Array, Array, Array]:
         """Pixels, scaled depth z·q and inverse depth of points in the keyframe at a window position."""
         pose = self.keyframes[target].pose
         relative = np.array([pose @ se3.inverse(k.pose) for k in self.keyframes])[host]
@@ -245,7 +257,7 @@ class Window:
         """Outlier gates from the 70th percentile of energies, noise and η from this solve."""
         for k, keyframe in enumerate(self.keyframes):
             counted = solved.last.state[:, k] >= 0
-            counted &= solved.last.state[:, k] != 2
+            counted &= solved.last.state[:, k] != OUTSIDE
             if counted.sum() > 20:
                 root = np.sqrt(np.quantile(solved.last.energies[counted, k], 0.7))
                 keyframe.gate = float((0.5 * 26.0 + 0.5 * 1.5 * root) ** 2)
@@ -300,6 +312,7 @@ class Window:
         inside = (p.state == IN).sum(1)
         worthy = gone & (p.good >= 3) & (inside >= 1) & (p.curvature > self._least_curvature())
         if worthy.any() and count > 1:
+            self.departed.append(self.map_points(worthy))
             self._into_prior(p.take(worthy))
         self.points = p.take(~gone)
         if self.candidates is not None:
@@ -342,23 +355,25 @@ class Window:
 
     # --- what tracking needs ---------------------------------------------------------------------------------
 
-    def reference_maps(self) -> tuple[Floats, Floats]:
-        """Sparse maps of inverse depth and variance in the newest keyframe: active points fused with plenoptic depth."""
+    def reference_maps(self, position: int = -1) -> tuple[Floats, Floats]:
+        """Sparse maps of inverse depth and variance in a keyframe: active points fused with its plenoptic depth."""
         shape = (self.view.height, self.view.width)
         weight, total = np.zeros(shape), np.zeros(shape)
-        newest = len(self.keyframes) - 1
+        here = position % len(self.keyframes)
         p = self.points
         if len(p):
-            x, y, z, q = self.project(newest, p.host, p.u, p.v, p.inv_depth)
+            x, y, z, q = self.project(here, p.host, p.u, p.v, p.inv_depth)
             seen = (z > 1e-3) & (x >= 2) & (y >= 2) & (x < shape[1] - 3) & (y < shape[0] - 3)
-            seen &= (p.state[:, newest] == IN) | (p.host == newest)
+            seen &= (p.state[:, here] == IN) | (p.host == here)
             variance = self._variance(p) / np.maximum(z, 1e-3) ** 4
             self._fuse(total, weight, x[seen], y[seen], q[seen], variance[seen])
         c = self.candidates
         if c is not None:
-            own = (c.host == newest) & (c.information > 0) & np.isfinite(c.inv_depth)
+            own = (c.host == here) & (c.information > 0) & np.isfinite(c.inv_depth)
             slope = self.view.inv_virtual_depth_slope(c.inv_depth[own])
-            self._fuse(total, weight, c.u[own], c.v[own], c.inv_depth[own], 1.0 / (c.information[own] * slope**2))
+            self._fuse(
+                total, weight, c.u[own], c.v[own], c.inv_depth[own], 1.0 / (c.information[own] * slope**2)
+            )
         with np.errstate(divide="ignore", invalid="ignore"):
             return (total / weight).astype(np.float32), (1.0 / weight).astype(np.float32)
 
@@ -368,15 +383,16 @@ class Window:
         measured = p.information * slope**2 * self.balance.noise2
         return self.balance.noise2 / np.maximum(np.maximum(p.curvature, measured), 1e-9)
 
-    def point_variances(self) -> Array:
-        """σ²(q) of every active point."""
-        return self._variance(self.points)
+    def map_points(self, which: NDArray[np.bool_]) -> MapPoints:
+        """Some of the active points, as the map keeps them."""
+        p = self.points.take(which)
+        ids = np.array([k.id for k in self.keyframes], np.int32)
+        return MapPoints(ids[p.host], p.u, p.v, p.inv_depth, self._variance(p), p.color[:, 4])
 
     @staticmethod
-    def _fuse(total: Array, weight: Array, x: Array | Floats, y: Array | Floats, q: Array, variance: Array) -> None:
+    def _fuse(
+        total: Array, weight: Array, x: Array | Floats, y: Array | Floats, q: Array, variance: Array
+    ) -> None:
         ix, iy = np.rint(x).astype(int), np.rint(y).astype(int)
         np.add.at(total, (iy, ix), q / variance)
         np.add.at(weight, (iy, ix), 1.0 / variance)
-
-
-__all__ = ["FIRST_GATE", "OUTSIDE", "MappingReport", "PairGeometry", "Window"]

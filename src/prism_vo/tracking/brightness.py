@@ -56,7 +56,9 @@ def measure_brightness(
     inside = (x > MARGIN) & (y > MARGIN) & (x < level.width - 1 - MARGIN) & (y < level.height - 1 - MARGIN)
     if inside.sum() < 50:
         return start
-    seen = cv2.remap(smooth, x[inside, None].astype(np.float32), y[inside, None].astype(np.float32), cv2.INTER_LINEAR)
+    seen = cv2.remap(
+        smooth, x[inside, None].astype(np.float32), y[inside, None].astype(np.float32), cv2.INTER_LINEAR
+    )
     new, ref = seen[:, 0].astype(np.float64), reference.color[inside].astype(np.float64)
     result = start
     for _ in range(4):

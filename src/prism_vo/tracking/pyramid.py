@@ -88,7 +88,9 @@ def image_pyramid(image: FloatImage, count: int) -> list[FloatImage]:
 
 
 @njit(nogil=True, cache=True)
-def halve_depth(inv_depth: FloatImage, variance: FloatImage, out: FloatImage, out_variance: FloatImage) -> None:
+def halve_depth(
+    inv_depth: FloatImage, variance: FloatImage, out: FloatImage, out_variance: FloatImage
+) -> None:
     """One step of the depth pyramid over the valid children only (variance < inf).
 
     Inverse-variance mean, and N/Σ(1/σ²) as its variance: neighbouring depths are strongly correlated, so averaging
@@ -122,7 +124,9 @@ def halve_depth(inv_depth: FloatImage, variance: FloatImage, out: FloatImage, ou
                 out_variance[y, x] = count / weight
 
 
-def depth_pyramid(inv_depth: FloatImage, variance: FloatImage, count: int) -> list[tuple[FloatImage, FloatImage]]:
+def depth_pyramid(
+    inv_depth: FloatImage, variance: FloatImage, count: int
+) -> list[tuple[FloatImage, FloatImage]]:
     """Pyramid of (inverse depth, variance); larger inverse depth is nearer. NaN / inf where nothing is known."""
     out = [(inv_depth, variance)]
     for _ in range(1, count):

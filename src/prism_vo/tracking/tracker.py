@@ -79,7 +79,9 @@ class Tracker:
         level, (depth, var) = self.levels[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         y, x = np.nonzero(var < np.inf)
         rays = np.stack([(x - level.cx) / level.focal, (y - level.cy) / level.focal, np.ones(len(x))], -1)
-        return BrightnessReference(rays, depth[y, x].astype(np.float64), blurred(pyramid[BRIGHTNESS_LEVEL])[y, x])
+        return BrightnessReference(
+            rays, depth[y, x].astype(np.float64), blurred(pyramid[BRIGHTNESS_LEVEL])[y, x]
+        )
 
     def track(
         self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: Brightness
@@ -100,7 +102,9 @@ class Tracker:
         if ok:
             self.last_rms = best.rms
         flow, flow_t = self.flow(best.T_frame_ref, reference)
-        return Track(ok, best.T_frame_ref, best_light, best.rms, best.visible, best.inliers, flow, flow_t, tried)
+        return Track(
+            ok, best.T_frame_ref, best_light, best.rms, best.visible, best.inliers, flow, flow_t, tried
+        )
 
     def _rank(
         self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: Brightness
@@ -116,7 +120,12 @@ class Tracker:
         return kept
 
     def _refine(
-        self, pyramid: list[Floats], smooth: Floats, reference: Reference, start: Alignment, brightness: Brightness
+        self,
+        pyramid: list[Floats],
+        smooth: Floats,
+        reference: Reference,
+        start: Alignment,
+        brightness: Brightness,
     ) -> tuple[Alignment, Brightness]:
         """Down the pyramid, measuring the brightness anew with the pose of each level."""
         result = start

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results folder of a run: every tracked frame is on disk at once, final files replace drafts in one step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+import yaml
+
+from prism_vo import __version__
+from prism_vo.atomic import write_text_atomically
+from prism_vo.cloud import write_ply
+from prism_vo.config import Config
+from prism_vo.config_file import config_to_dict
+from prism_vo.errors import InputError
+from prism_vo.trajectory import HEADERS, tum_line, write_trajectory
+
+if TYPE_CHECKING:
+    from prism_vo.datasets.sequence import Sequence
+    from prism_vo.odometry import FrameReport, Odometry
+
+TRAJECTORY, KEYFRAMES, POINTS, STATS, SETTINGS = (
+    "trajectory.txt", "keyframes.txt", "points.ply", "stats.jsonl", "config.yaml",
+)  # fmt: skip
+
+
+class ResultsFolder:
+    """Appends as frames are tracked; :meth:`close` writes the refined trajectory, keyframes and cloud."""
+
+    def __init__(self, path: Path, sequence: Sequence, config: Config, force: bool) -> None:
+        if (path / TRAJECTORY).exists() and not force:
+            raise InputError(
+                f"{path}: holds the results of another run; choose another --out or say --force."
+            )
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path}: is a file, not a folder; choose another --out.")
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        settings = {
+            "version": __version__,
+            "revision": source_revision(),
+            "sequence": sequence.name,
+            "frames": len(sequence),
+            "settings": config_to_dict(config),
+        }
+        write_text_atomically(path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))
+        self._trajectory = self._open(TRAJECTORY)
+        self._trajectory.write(HEADERS["tum"] + "\n")
+        self._stats = self._open(STATS)
+
+    def _open(self, name: str) -> TextIO:
+        return (self.path / name).open("w", encoding="utf-8")
+
+    def add(self, report: FrameReport) -> None:
+        """One frame: a pose line unless it is lost, and a line of statistics."""
+        if report.status != "lost":
+            self._trajectory.write(tum_line(report.time, report.T_world_cam) + "\n")
+            self._trajectory.flush()
+        self._stats.write(json.dumps(frame_statistics(report)) + "\n")
+        self._stats.flush()
+
+    def close(self, odometry: Odometry) -> None:
+        """Final files, whatever ended the run."""
+        self._trajectory.close()
+        self._stats.close()
+        if odometry.map.frames:
+            write_trajectory(odometry.trajectory(), self.path / TRAJECTORY)
+            write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
+            write_ply(odometry.cloud(), self.path / POINTS)
+
+
+def frame_statistics(report: FrameReport) -> dict[str, Any]:
+    """One line of stats.jsonl."""
+    out: dict[str, Any] = {
+        "frame": report.index, "time": report.time, "state": report.status, "segment": report.segment,
+        "keyframe": report.keyframe,
+    }  # fmt: skip
+    if report.track is not None:
+        t = report.track
+        out |= {
+            "rms": t.rms, "visible": t.visible, "inliers": t.inliers, "flow": t.flow, "gain": t.brightness.gain,
+            "offset": t.brightness.offset,
+        }  # fmt: skip
+    if report.mapping is not None:
+        m = report.mapping
+        out |= {
+            "eta": m.eta, "noise": m.noise, "energy_before": m.energies[0], "energy_after": m.energies[-1],
+            "photometric_residuals": m.photometric_residuals, "depth_residuals": m.depth_residuals,
+            "active_points": m.active, "candidates": m.candidates, "activated": m.activated,
+            "marginalised_points": m.marginalised_points, "left": m.left, "healthy": m.healthy,
+            "scale_sigma": None if np.isnan(m.scale_sigma) else m.scale_sigma,
+        }  # fmt: skip
+    out["seconds"] = {stage: round(value, 6) for stage, value in report.seconds.items()}
+    return {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in out.items()}
+
+
+def source_revision() -> str | None:
+    """Git revision of the source tree the package runs from, if it is one."""
+    here = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
