@@ -25,6 +25,7 @@ VISIBILITY, DISTORTION, SE3, VENDOR = (
     "optics/vendor.py",
 )
 DECODED = "datasets/decoded.py"
+OPTICS_TESTS = "tests/optics"
 TESTS = {SE3: "tests/test_se3.py", DECODED: "tests/datasets/test_decoded_sequences.py"}
 
 
@@ -236,6 +237,13 @@ MUTANTS = (
 )
 
 
+def tests_fail(tests: str, work: Path) -> bool:
+    """Run tests against the copy of the package; True when one fails."""
+    command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests]
+    environment = {**os.environ, "PYTHONPATH": str(work / "src"), "NUMBA_CACHE_DIR": str(work / "cache")}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode != 0
+
+
 def killed(mutant: Mutant, work: Path) -> bool:
     """Whether the module's tests fail on a copy of the package with the mutant in it."""
     copy = work / "src" / "prism_vo"
@@ -247,14 +255,7 @@ def killed(mutant: Mutant, work: Path) -> bool:
         )
     target.write_text(original.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        tests = TESTS.get(mutant.file, "tests/optics")
-        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(work / "src"),
-            "NUMBA_CACHE_DIR": str(work / "cache"),
-        }
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode == 1
+        return tests_fail(TESTS.get(mutant.file, OPTICS_TESTS), work)
     finally:
         target.write_text(original, encoding="utf-8")
 
@@ -266,6 +267,9 @@ def main() -> int:
         work = Path(folder)
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src" / "prism_vo", work / "src" / "prism_vo", ignore=ignore)
+        for tests in (OPTICS_TESTS, *TESTS.values()):
+            if tests_fail(tests, work):
+                raise SystemExit(f"{tests}: fails without any mutant; nothing can be said")
         for mutant in MUTANTS:
             start = time.perf_counter()
             dead = killed(mutant, work)

@@ -53,6 +53,7 @@ def test_trimesh_reads_the_same_points(cloud, tmp_path):
         (lambda d: d.replace(b"float y", b"float q"), "no x, y and z"),
         (lambda d: d.replace(b"float y", b"list uchar int y"), "not understood"),
         (lambda d: d.replace(b"element vertex", b"element face"), "first element"),
+        (lambda d: d.replace(b"float y", b"float x"), "given twice"),
     ],
 )
 def test_damaged_files(cloud, tmp_path, damage, words):

@@ -85,7 +85,8 @@ def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:
     """Vertex count and the vertex fields; the vertices must come first in the file."""
     if "format binary_little_endian 1.0" not in lines:
         raise InputError(f"{path}: only binary little-endian PLY is read.")
-    count, fields, element = -1, [], ""
+    count, element = -1, ""
+    fields: list[tuple[str, str]] = []
     for words in (line.split() for line in lines):
         if words[:1] == ["element"] and len(words) == 3:
             element = words[1]
@@ -96,6 +97,8 @@ def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:
         elif words[:1] == ["property"] and element == "vertex":
             if len(words) != 3 or words[1] not in _TYPES:
                 raise InputError(f"{path}: vertex property {' '.join(words[1:])!r} is not understood.")
+            if words[2] in dict(fields):
+                raise InputError(f"{path}: vertex property {words[2]!r} is given twice.")
             fields.append((words[2], _TYPES[words[1]]))
     if count < 0:
         raise InputError(f"{path}: the header names no vertices.")

@@ -70,10 +70,10 @@ def test_the_vendors_convention_becomes_the_true_one(tmp_path, view):
 
 def test_float_maps_mark_invalid_pixels_by_nan_or_zero(tmp_path):
     rho = true_map().astype(np.float32)
-    rho[0, 0], rho[0, 1], rho[0, 2] = np.nan, 0.0, np.inf
+    rho[0, :5] = np.nan, 0.0, np.inf, 1.5, -0.3
     text = "{view: focal, convention: true, virtual_depth: float32}"
     frame = open_sequence(write_decoded_sequence(tmp_path, focused(), [rho], None, text))[0]
-    assert not frame.valid[0, :3].any() and frame.valid.sum() == rho.size - 3
+    assert not frame.valid[0, :5].any() and frame.valid.sum() == rho.size - 5
 
 
 @pytest.mark.parametrize("dtype, channels", [(np.uint8, 0), (np.uint16, 0), (np.uint8, 3), (np.uint16, 3)])

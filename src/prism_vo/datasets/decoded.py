@@ -18,6 +18,8 @@ from prism_vo.optics.photometric import luminance
 from prism_vo.types import DecodedFrame, FloatImage
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
+LARGEST_SIGMA = 1.0  # of ρ_v, which lies between 0 and 1: beyond it nothing was measured
+
 
 class DecodedFormat(StrictModel):
     """``decoded.yaml``: what the maps of a decoded sequence mean (no defaults guess a convention)."""
@@ -92,22 +94,21 @@ def _inv_virtual_depth(
             raise InputError(
                 f"{path}: a lifcal16 depth map is a 16-bit image, this one holds {values.dtype} values."
             )
-        valid = values > 0
-        rho = 1.0 - values / 65535.0
+        rho = np.where(values > 0, 1.0 - values / 65535.0, np.nan)
     else:
-        rho = values.astype(np.float64)
-        valid = np.isfinite(rho) & (rho > 0)
+        rho = np.where(np.isfinite(values) & (values > 0), values, np.nan).astype(np.float64)
     if form.convention == "micro-image":
         rho = camera.true_from_naive(rho)
+    valid = (rho > 0) & (rho <= 1)  # nearer than the sensor (v < 1) no micro-lens forms an image
     return np.where(valid, rho, np.nan).astype(np.float32), valid
 
 
 def _variance(
     camera: PlenopticCamera, form: DecodedFormat, path: Path, valid: NDArray[np.bool_]
 ) -> FloatImage:
-    sigma = read_map(path).astype(np.float64)
+    sigma = read_map(path).astype(np.float64, copy=False)
     check_size(path, sigma, camera.tf_size, "the sigma map must have the focused images' size")
     if form.convention == "micro-image":
         sigma = sigma / camera.lam  # σ(1/v_n) = λ σ(ρ_v)
-    usable = valid & np.isfinite(sigma) & (sigma > 0)
-    return np.where(usable, sigma * sigma, np.inf).astype(np.float32)
+    usable = valid & (sigma > 0) & (sigma < LARGEST_SIGMA)
+    return np.where(usable, np.where(usable, sigma, 1.0) ** 2, np.inf).astype(np.float32)

@@ -39,7 +39,9 @@ def read_map(path: Path) -> NDArray[Any]:
     if path.suffix == ".npy":
         try:
             values = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
+        except (
+            Exception
+        ) as error:  # NumPy parses the header as Python source: anything may come of a damaged one
             raise InputError(f"{path}: not a readable NumPy array.") from error
     else:
         values = _decode(path)
