@@ -72,16 +72,16 @@ class Decoder:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
         even, fall = self._prepare(raw).even, self._fall(raw)
-        rho, variance, valid = self._matcher.judge(
-            self._matcher.points(even, xy, fall), self.sensor_noise(raw)
-        )
+        found = self._matcher.points(even, xy, fall)
+        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
         frame = self.focus(raw)
-        found = self._matcher.everywhere(self._prepare(raw).even, self._fall(raw))
-        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw))
+        even, fall = self._prepare(raw).even, self._fall(raw)
+        found = self._matcher.everywhere(even, fall)
+        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
         return replace(
             frame,
             inv_virtual_depth=rho.astype(np.float32, copy=False),

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.config import DecodeConfig
-from prism_vo.lightfield.accumulate import GREY_OFFSET
+from prism_vo.lightfield.accumulate import GREY_OFFSET, RIM
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.matching import SEARCH_WINDOW, measure_blocks, measure_points
-from prism_vo.lightfield.variance import SensorNoise, fit_noise, slope_variance
+from prism_vo.lightfield.variance import SensorNoise, fit_noise, noise_share, slope_variance
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.types import FloatImage
@@ -101,14 +101,14 @@ class Matcher:
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
         found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0)
-        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], found.curvature[good])
+        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], (found.curvature / found.redundancy)[good])
 
-    def judge(self, found: Matches, noise: SensorNoise) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(self, found: Matches, noise: SensorNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
-        beta = self.geometry.view.beta
+        beta, share = self.geometry.view.beta, noise_share(fall, RIM)
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (
-                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.pitch, noise)
+                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.pitch, noise, share)
                 / beta**2
             )
             valid = np.isfinite(found.slope) & (found.curvature > 0)

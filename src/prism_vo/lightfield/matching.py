@@ -174,7 +174,8 @@ def refine(  # type: ignore[no-untyped-def]
             node_x = min(int(gx + pace * col), mx - 2)
             fx = np.float32(gx + pace * col - node_x)
             k = min(max(k, 1), last - 1)
-            t = np.nan
+            t, linear, bend = np.nan, 0.0, 0.0
+            free, low_free, high_free = 0.0, 1.0, 1.0
             for _ in range(STEPS_WALKED):
                 for rung in range(k - 1, k + 2):
                     if not done[rung]:
@@ -183,9 +184,12 @@ def refine(  # type: ignore[no-untyped-def]
                             mx, my, window, line, taps, at, sums, table[rung],
                         )  # fmt: skip
                         done[rung] = True
-                low = _between(table[k - 1, 0], node_y, node_x, fy, fx)
+                free = _between(table[k, 2], node_y, node_x, fy, fx)  # per lens the score is straighter
+                low_free = max(_between(table[k - 1, 2], node_y, node_x, fy, fx), 1e-3)
+                high_free = max(_between(table[k + 1, 2], node_y, node_x, fy, fx), 1e-3)
+                low = _between(table[k - 1, 0], node_y, node_x, fy, fx) * free / low_free
                 mid = _between(table[k, 0], node_y, node_x, fy, fx)
-                high = _between(table[k + 1, 0], node_y, node_x, fy, fx)
+                high = _between(table[k + 1, 0], node_y, node_x, fy, fx) * free / high_free
                 linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
                 move = 0
                 if low > 0.0:
@@ -200,18 +204,17 @@ def refine(  # type: ignore[no-untyped-def]
                 if move == 0 or k + move < 1 or k + move > last - 1:
                     break
                 k += move
-            freedom = _between(table[k, 2], node_y, node_x, fy, fx)
-            if not abs(t) <= 1.0 or freedom < LEAST_REDUNDANCY * side2:
+            if not abs(t) <= 1.0 or free < LEAST_REDUNDANCY * side2:
                 continue
-            c_low = _between(table[k - 1, 1], node_y, node_x, fy, fx) / _between(table[k - 1, 2], node_y, node_x, fy, fx)
-            c_mid = _between(table[k, 1], node_y, node_x, fy, fx) / freedom
-            c_high = _between(table[k + 1, 1], node_y, node_x, fy, fx) / _between(table[k + 1, 2], node_y, node_x, fy, fx)
+            c_low = _between(table[k - 1, 1], node_y, node_x, fy, fx) / low_free
+            c_mid = _between(table[k, 1], node_y, node_x, fy, fx) / free
+            c_high = _between(table[k + 1, 1], node_y, node_x, fy, fx) / high_free
             slope = ladder[k] * np.exp(t * log_step)
             out[0, row, col] = slope
             out[1, row, col] = (linear + 2.0 * bend * t) / (slope * log_step)
             out[2, row, col] = c_mid + 0.5 * (c_high - c_low) * t + (0.5 * (c_high + c_low) - c_mid) * t * t
             out[3, row, col] = _between(table[k, 3], node_y, node_x, fy, fx) / side2
-            out[4, row, col] = freedom
+            out[4, row, col] = free
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
