@@ -91,11 +91,11 @@ def scene_figure(results: Results) -> Figure:
 
 
 def eta_figure(curves: Mapping[str, Array]) -> Figure:
-    """The balance η over the frames of each sequence."""
+    """The balance η over the frames of each sequence: (N, 2) frame and η."""
     figure, axes = new_figure(9.0, 3.6)
     axis = axes[0, 0]
     for colour, (name, eta) in zip(COLOURS * 4, curves.items()):
-        axis.plot(np.arange(len(eta)), eta, color=colour, linewidth=1.3, label=name)
+        axis.plot(eta[:, 0], eta[:, 1], color=colour, linewidth=1.3, label=name)
     low, high = published.ETA_RANGE
     tidy(axis, "frame", "η", f"The {published.LABEL}: {low:g} to {high:g} in units of its own weights")
     axis.legend(fontsize=8, frameon=False, ncols=2)
@@ -125,5 +125,6 @@ ABLATION_QUANTITIES: tuple[Quantity, ...] = (*DRIFT, RMSE_T_PERCENT)
 
 
 def eta_of(stats: Sequence[Mapping[str, Any]]) -> Array:
-    """η of each frame that reports one."""
-    return np.array([row["eta"] for row in stats if row.get("eta") is not None], dtype=np.float64)
+    """(N, 2): number and η of each frame that reports one (keyframes)."""
+    rows = [(row["frame"], row["eta"]) for row in stats if row.get("eta") is not None]
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)

@@ -20,7 +20,9 @@ from prism_vo.baselines.external import PROGRAMS, ProgramsFile, find_executable,
 from prism_vo.datasets import Sequence
 from prism_vo.errors import ConfigError
 from prism_vo.evaluate.metrics import Alignment
-from prism_vo.trajectory import Trajectory, read_trajectory
+from prism_vo.trajectory import Trajectory
+
+PRISM_OUTPUT = "output"  # results folder of our own odometry inside a job's folder
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,9 @@ def _prism(variant: Literal["full", "plenoptic", "pinhole"]) -> Callable[..., Me
         from prism_vo.pipeline import run as run_pipeline
 
         config = dataclasses.replace(Config(), variant=variant, seed=run)
-        run_pipeline(sequence, config, folder)
-        trajectory = read_trajectory(folder / "trajectory.txt")
-        return MethodOutput(trajectory, len(sequence) - len(trajectory), "", config_to_dict(config))
+        result = run_pipeline(sequence, config, folder / PRISM_OUTPUT)
+        detail = f"{result.segments} segments" if result.segments > 1 else ""
+        return MethodOutput(result.trajectory, result.lost, detail, config_to_dict(config))
 
     return run
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``prism-vo bench``: the paper's experiments at one command."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from prism_vo.evaluate.bench import BenchSequence, Progress
+    from prism_vo.evaluate.results import Results
+
+
+def bench(
+    *,
+    suite: Literal["loops", "close-range", "fan", "all"] = "all",
+    methods: tuple[str, ...] = (),
+    runs: int | None = None,
+    scale: Literal["small", "medium", "full"] = "small",
+    data: Path | None = None,
+    out: Path = Path("bench"),
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    programs: Path | None = None,
+) -> int:
+    """Run methods over sequences and write report.html, tables and figures. Finished jobs are not repeated.
+
+    Parameters
+    ----------
+    suite
+        loops: 11 loops, drift. close-range: 7 scenes, absolute error. fan: the hard scene. all: everything.
+    methods
+        prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default); dso, orbslam3, dpvo if installed;
+        or module:NAME of your own.
+    runs
+        Runs of each method on each sequence; 1 at the small scale, 10 otherwise.
+    scale
+        Size of the simulated recordings: small finishes in half an hour, full is the camera as built.
+    data
+        Folder of real recordings (one folder each, with sequence.yaml) instead of simulated ones.
+    out
+        Folder of recordings, results, tables, figures and report.
+    jobs
+        Jobs at the same time on this machine; default: half the cores.
+    scheduler
+        Address of a Dask scheduler (tcp://host:8786): jobs run on its workers instead.
+    programs
+        YAML file that names external programs, e.g. dso: {executable: [/opt/dso/bin/dso_dataset]}.
+    """
+    import os
+
+    from prism_vo.baselines.external import read_programs
+    from prism_vo.errors import ConfigError
+    from prism_vo.evaluate.bench import BenchPlan, run_bench
+    from prism_vo.evaluate.bench_summary import Summary
+    from prism_vo.evaluate.methods import OUR_METHODS, check_methods
+
+    chosen = check_methods(methods or OUR_METHODS)
+    read_programs(programs)
+    count = runs if runs is not None else (1 if scale == "small" and data is None else 10)
+    if count < 1 or (jobs is not None and jobs < 1):
+        raise ConfigError("--runs and --jobs must be at least 1.")
+    start = time.perf_counter()
+    sequences = real_recordings(data, suite) if data is not None else simulated(suite, scale, out)
+    source = "real" if data is not None else scale
+    plan = BenchPlan(sequences, chosen, count, out / "results" / source, programs)
+    processes = jobs or max(1, (os.cpu_count() or 2) // 2)
+    results = run_bench(plan, processes, scheduler, Lines())
+    facts = describe(suite, source, count, results)
+    report = Summary(results, sequences, out).write(facts)
+    print_tables(results)
+    failed = sum(r["status"] == "failed" for r in results.records)
+    minutes = (time.perf_counter() - start) / 60
+    print(f"{len(results.records)} jobs, {failed} failed, {minutes:.1f} min. Report: {report}")
+    return 0
+
+
+def real_recordings(folder: Path, suite: str) -> tuple[BenchSequence, ...]:
+    """Recordings the user has, all in one suite."""
+    from prism_vo.errors import ConfigError
+    from prism_vo.evaluate.bench import recordings_in, unique_names
+
+    if suite == "all":
+        raise ConfigError("With --data say which tables suit the recordings: --suite loops or close-range.")
+    return unique_names(recordings_in(folder, suite))
+
+
+def simulated(suite: str, scale: Literal["small", "medium", "full"], out: Path) -> tuple[BenchSequence, ...]:
+    """Recordings rendered into the benchmark's folder, or found there from before."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from prism_vo.evaluate.suites import SCENES, render_suite, suites_of
+
+    parts = suites_of(suite)
+    total = sum(len(SCENES[part]) for part in parts)
+    found: list[BenchSequence] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True) as bar:
+        task = bar.add_task("rendering", total=None)
+
+        def report(scene: str, frame: int, frames: int) -> None:
+            number = len(found) + 1
+            bar.update(task, description=f"rendering {scene}", completed=frame, total=frames)
+            if frame == frames and not bar.console.is_terminal:
+                print(f"rendered {scene} ({frames} frames, recording {number} of about {total})", flush=True)
+
+        for part in parts:
+            found += render_suite(part, scale, out / "sequences" / scale, report)
+    return tuple(found)
+
+
+class Lines:
+    """One line a finished job, with the time left."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self.computed = 0
+
+    def __call__(self, progress: Progress) -> None:
+        record = progress.record
+        if progress.stored:
+            state = "done before"
+        else:
+            self.computed += 1
+            state = f"{record['status']}, {record.get('seconds', 0.0):.0f} s"
+            if record["status"] != "ok":
+                state += f": {record['error']}"
+        left = ""
+        if self.computed and progress.done < progress.total:
+            pace = (time.perf_counter() - self.start) / self.computed
+            left = f" (about {pace * (progress.total - progress.done) / 60:.0f} min left)"
+        print(f"[{progress.done}/{progress.total}] {progress.job.title}: {state}{left}", flush=True)
+
+
+def describe(suite: str, source: str, runs: int, results: Results) -> dict[str, str]:
+    """Settings, seed, version and machine: what every figure of the report shares."""
+    from prism_vo import __version__
+    from prism_vo.results import source_revision
+
+    machines = sorted(
+        {
+            f"{r['machine']['processor']}, {r['machine']['cores']} cores, {r['machine']['system']}"
+            for r in results.records
+            if "machine" in r
+        }
+    )
+    versions = sorted({r["version"] for r in results.records if r.get("version")})
+    return {
+        "suite": suite,
+        "recordings": "real" if source == "real" else f"simulated, scale {source}, seed 0",
+        "methods": ", ".join(results.methods),
+        "runs": f"{runs} of each method on each recording; run r of prism methods has seed r",
+        "version": f"{', '.join(versions) or __version__}, source revision {source_revision() or 'unknown'}",
+        "machine": "; ".join(machines) or "unknown",
+    }
+
+
+def print_tables(results: Results) -> None:
+    """The tables a reader wants first."""
+    from prism_vo.evaluate import bench_tables as tables
+    from prism_vo.evaluate.bench_summary import FULL_QUANTITIES, verdict
+    from prism_vo.evaluate.results import DRIFT
+
+    loops, close, fan = (results.of_suite(s) for s in ("loops", "close-range", "fan"))
+    if loops.records:
+        print(tables.threshold_table(loops).text())
+        print(tables.median_table(loops, (*DRIFT, *FULL_QUANTITIES), "Medians over the loops").text())
+        print(verdict(loops) + "\n")
+    if close.records:
+        print(tables.scene_table(close).text())
+    if fan.records:
+        print(tables.error_table(fan, "The fan scene").text())
+    print(tables.cost_table(results).text())

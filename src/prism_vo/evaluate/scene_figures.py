@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the scene itself: the two ends of a loop reconstructed, depth beside other depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.baselines.focused import metric_depth
+from prism_vo.evaluate.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
+from prism_vo.types import DecodedFrame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+FloatImage = NDArray[np.float32]
+START_COLOUR, END_COLOUR = "#1b6ca8", "#d97a1f"
+MAX_RELATIVE_SIGMA = 0.04  # of a depth that is drawn
+POINTS_A_FRAME = 4000
+
+
+@dataclass(frozen=True)
+class LoopEnds:
+    """One method's map of the same place at the start and end of a loop, in ground-truth coordinates."""
+
+    start: Array  # (N, 3)
+    end: Array  # (M, 3)
+    path: Array  # (K, 3) aligned on the start
+
+
+def world_points(frame: DecodedFrame, T_world_cam: Array, count: int = POINTS_A_FRAME) -> Array:
+    """Certain points (N, 3) of a densely decoded frame, evenly thinned out."""
+    assert frame.inv_virtual_depth is not None and frame.variance is not None
+    view = frame.view
+    depth = metric_depth(frame).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        q = view.inv_depth_of(depth)
+        sigma = np.sqrt(frame.variance) / np.abs(view.inv_virtual_depth_slope(q))
+        certain = np.isfinite(depth) & (sigma < MAX_RELATIVE_SIGMA * q)
+    y, x = np.nonzero(certain)
+    pick = slice(None, None, max(1, len(x) // count))
+    y, x = y[pick], x[pick]
+    return se3.transform(T_world_cam, view.unproject(np.stack([x, y], 1), depth[y, x]))
+
+
+def reconstruction_figure(ends: Mapping[str, LoopEnds], truth: Array) -> Figure:
+    """Start and end of the loop in two colours, and a zoom on where both saw the same place."""
+    figure, axes = new_figure(11.0, 4.6 * len(ends), 2, len(ends))
+    first, second, _ = main_axes(truth)
+    for (whole, zoom), (method, both) in zip(axes, ends.items()):
+        centre, reach = _shared_place(both, (first, second))
+        for axis, size in ((whole, 0.4), (zoom, 2.5)):
+            for points, colour, label in (
+                (both.start, START_COLOUR, "start of the loop"),
+                (both.end, END_COLOUR, "end of the loop"),
+            ):
+                axis.scatter(
+                    points[:, first],
+                    points[:, second],
+                    s=size,
+                    c=colour,
+                    linewidths=0,
+                    label=label,
+                    rasterized=True,
+                )
+            axis.set_aspect("equal", adjustable="box" if axis is zoom else "datalim")
+        whole.plot(truth[:, first], truth[:, second], color=TRUTH_COLOUR, linewidth=2, label="ground truth")
+        whole.plot(both.path[:, first], both.path[:, second], color="#3a7d44", linewidth=1, label=method)
+        _frame(whole, both, (first, second))
+        zoom.set_xlim(centre[0] - reach, centre[0] + reach)
+        zoom.set_ylim(centre[1] - reach, centre[1] + reach)
+        tidy(
+            whole,
+            f"{'xyz'[first]} [m]",
+            f"{'xyz'[second]} [m]",
+            f"{method}: map seen along {'xyz'[3 - first - second]}",
+        )
+        tidy(zoom, f"{'xyz'[first]} [m]", "", "the drift between start and end")
+        legend = whole.legend(fontsize=8, frameon=False, markerscale=12)
+        for handle in legend.legend_handles:
+            handle.set_alpha(1)
+    return figure
+
+
+def _frame(axis: Axes, both: LoopEnds, plane: tuple[int, int]) -> None:
+    """Limits that leave stray points out."""
+    points = np.concatenate([both.start, both.end, both.path])[:, plane]
+    low, high = np.percentile(points, [1, 99], axis=0)
+    margin = 0.05 * (high - low)
+    axis.set_xlim(low[0] - margin[0], high[0] + margin[0])
+    axis.set_ylim(low[1] - margin[1], high[1] + margin[1])
+
+
+def _shared_place(both: LoopEnds, plane: tuple[int, int]) -> tuple[Array, float]:
+    """Centre and half width of the cell that both ends saw most."""
+    points = np.concatenate([both.start, both.end])[:, plane]
+    low, high = np.percentile(points, [2, 98], axis=0)
+    cell = max(float((high - low).max()) / 12, 1e-6)
+    counts: list[dict[tuple[int, int], int]] = []
+    for cloud in (both.start, both.end):
+        keys, number = np.unique(
+            np.floor((cloud[:, plane] - low) / cell).astype(int), axis=0, return_counts=True
+        )
+        counts.append({(int(a), int(b)): int(n) for (a, b), n in zip(keys, number)})
+    best = max(counts[0], key=lambda k: min(counts[0][k], counts[1].get(k, 0)))
+    return low + (np.array(best) + 0.5) * cell, cell
+
+
+@dataclass(frozen=True)
+class DepthView:
+    """One frame: focused image, plenoptic depth, what an RGB-D-like sensor gives, and the truth (metres)."""
+
+    image: FloatImage
+    plenoptic: FloatImage
+    rgbd: FloatImage | None
+    truth: FloatImage
+
+
+def depth_figure(view: DepthView) -> Figure:
+    """Depth pictures on one scale, and error against distance."""
+    maps = [("plenoptic", view.plenoptic), ("ground truth", view.truth)]
+    if view.rgbd is not None:
+        maps.insert(1, ("RGB-D-like sensor", view.rgbd))
+    finite = view.truth[np.isfinite(view.truth)]
+    low, high = np.percentile(finite, [2, 98])
+    figure, axes = new_figure(3.6 * (len(maps) + 1), 7.2, len(maps) + 1, 2)
+    axes[0, 0].imshow(view.image, cmap="gray", vmin=0, vmax=255)
+    axes[0, 0].set_title("focused image", fontsize=10, loc="left")
+    for axis, (name, depth) in zip(axes[0, 1:], maps):
+        drawn = axis.imshow(depth, cmap="turbo_r", vmin=low, vmax=high)
+        axis.set_title(
+            f"{name}: {100 * np.isfinite(depth).mean():.0f} % of the pixels", fontsize=10, loc="left"
+        )
+    figure.colorbar(drawn, ax=list(axes[0]), label="depth [m]", shrink=0.8)
+    for axis in axes[0]:
+        axis.set_axis_off()
+    curves, *rest = axes[1]
+    for name, depth in maps[:-1]:
+        distance, error = error_by_distance(depth, view.truth)
+        curves.plot(distance, 100 * error, marker="o", markersize=3, label=name)
+    tidy(curves, "distance [m]", "median error [% of distance]", "error against distance")
+    curves.set_ylim(bottom=0)
+    curves.legend(fontsize=8, frameon=False)
+    for axis, (name, depth) in zip(rest, maps[:-1]):
+        with np.errstate(invalid="ignore"):
+            relative = 100 * (depth - view.truth) / view.truth
+        axis.imshow(relative, cmap="RdBu", vmin=-5, vmax=5)
+        axis.set_title(f"{name} − truth, ±5 %", fontsize=10, loc="left")
+    for axis in rest:
+        axis.set_axis_off()
+    return figure
+
+
+def error_by_distance(depth: FloatImage, truth: FloatImage, bins: int = 8) -> tuple[Array, Array]:
+    """Median |relative error| in bins of equal population of the true distance."""
+    both = np.isfinite(depth) & np.isfinite(truth) & (truth > 0)
+    true, error = truth[both].astype(np.float64), np.abs(depth[both] - truth[both]).astype(np.float64)
+    order = np.argsort(true, kind="stable")
+    parts = [p for p in np.array_split(order, bins) if len(p) >= 20]
+    distance = np.array([np.median(true[p]) for p in parts])
+    return distance, np.array([np.median(error[p] / true[p]) for p in parts])
+
+
+def picture_strip(images: Sequence[FloatImage], titles: Sequence[str]) -> Figure:
+    """Grey images side by side."""
+    figure, axes = new_figure(3.4 * len(images), 3.6, len(images))
+    for axis, image, title in zip(axes[0], images, titles):
+        axis.imshow(image, cmap="gray", vmin=0, vmax=255)
+        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_axis_off()
+    return figure

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark's simulated recordings: the scenes of each suite, and how large they are at each scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from prism_vo.errors import ConfigError
+from prism_vo.evaluate.bench import BenchSequence
+
+if TYPE_CHECKING:
+    from prism_vo.simulate.options import SimulateOptions
+
+Suite = Literal["loops", "close-range", "fan"]
+Scale = Literal["small", "medium", "full"]
+SUITES: tuple[Suite, ...] = get_args(Suite)
+SCENES: dict[Suite, tuple[str, ...]] = {
+    "loops": tuple(f"seq_{k:03d}" for k in range(1, 12)),
+    "close-range": (
+        "01_plants", "02_tools", "03_books", "04_toys", "05_wires", "06_kitchen", "07_workshop",
+    ),
+    "fan": ("fan",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScaleSettings:
+    """How much of a recording is rendered, and with how many pixels."""
+
+    raw_width: int | None  # px; None: the camera as it is
+    loop_frames: int | None  # None: the whole path at its natural speed
+    loop_length: float | None  # m at the most
+    other_frames: int | None
+
+
+SCALES: dict[Scale, ScaleSettings] = {
+    "small": ScaleSettings(640, 100, 6.0, 60),
+    "medium": ScaleSettings(1024, 240, 8.0, 120),
+    "full": ScaleSettings(None, None, None, None),
+}
+SMALL_CAMERA = "small"  # made for few pixels; 35-mm scenes keep their lens and get fewer pixels instead
+WITH_DEPTH_CAMERA = "01_plants"  # the scene of the figure that compares with an RGB-D-like sensor
+
+
+def render_suite(
+    suite: Suite, scale: Scale, folder: Path, report: Callable[[str, int, int], None] = lambda *_: None
+) -> tuple[BenchSequence, ...]:
+    """Render (or continue, or simply find) the recordings of a suite. ``report(name, frame, frames)``."""
+    from prism_vo.simulate.write import simulate_sequence
+
+    found = []
+    for scene in SCENES[suite]:
+        out = folder / scene
+        frames = 0
+
+        def progress(frame: int, total: int, scene: str = scene) -> None:
+            nonlocal frames
+            frames = total
+            report(scene, frame, total)
+
+        simulate_sequence(scene, out, simulation_options(scene, scale), progress=progress)
+        found.append(BenchSequence(scene, suite, out, frames))
+    return tuple(found)
+
+
+def simulation_options(scene: str, scale: Scale) -> SimulateOptions:
+    """The simulator's settings for one scene at one scale."""
+    from prism_vo.simulate.cameras import PRESETS
+    from prism_vo.simulate.catalogue import entry_of
+    from prism_vo.simulate.options import SimulateOptions
+
+    entry, size = entry_of(scene), SCALES[scale]
+    camera, factor = entry.camera, 1.0
+    if size.raw_width is not None:
+        if scale == "small" and not camera.endswith("35mm"):
+            camera = SMALL_CAMERA
+        factor = size.raw_width / PRESETS[camera].size[0]
+    walk = entry.path.kind == "walk"
+    frames = size.loop_frames if walk else size.other_frames
+    return SimulateOptions(
+        camera=camera,
+        frames=frames,
+        size=_fitting_length(entry.path.clear, size.loop_length) if walk else None,
+        scale=factor,
+        truth_every=20,
+        baselines=scene == WITH_DEPTH_CAMERA,
+    )
+
+
+def _fitting_length(clear: tuple[float, float], wanted: float | None) -> float | None:
+    """A loop of the wanted length, or the longest ellipse that fits into the scene's free space."""
+    if wanted is None:
+        return None
+    a, b = clear
+    longest = math.pi * (3 * (a + b) - math.sqrt((3 * a + b) * (a + 3 * b)))  # Ramanujan
+    return round(min(wanted, 0.98 * longest), 3)
+
+
+def suites_of(name: str) -> tuple[Suite, ...]:
+    """The suites a word on the command line means."""
+    if name == "all":
+        return SUITES
+    if name not in SUITES:
+        raise ConfigError(f"There is no suite '{name}'; choose {', '.join(SUITES)} or all.")
+    return (name,)
