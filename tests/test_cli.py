@@ -136,6 +136,15 @@ def test_info_of_other_files(tmp_path, capsys):
         assert words in capsys.readouterr().out
 
 
+def test_info_of_results(tmp_path, capsys):
+    (tmp_path / "trajectory.txt").write_text("0 0 0 0 0 0 0 1\n1 3 4 0 0 0 0 1\n")
+    (tmp_path / "config.yaml").write_text("seed: 0\n")
+    assert main(["info", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "results of a run" in out and "5.000 m" in out
+    assert "missing       points.ply" in out and "missing       config.yaml" not in out
+
+
 def test_info_faults(tmp_path, capsys):
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     folder = write_raw_sequence(tmp_path / "walk", images(1))

@@ -42,6 +42,8 @@ def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence |
     from prism_vo.optics.calibration import load_calibration
     from prism_vo.optics.camera import PlenopticCamera
 
+    if (path / "trajectory.txt").is_file() and not (path / "camera.yaml").is_file():
+        return result_lines(path), None, None
     if path.is_dir() or path.name == "sequence.yaml":
         sequence = open_sequence(path)
         return sequence_lines(sequence), sequence.camera, sequence
@@ -80,6 +82,14 @@ def sequence_lines(sequence: Sequence) -> list[str]:
         shortest, longest = sequence.exposures.min() * 1e3, sequence.exposures.max() * 1e3
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
     return lines + [f"  missing       {what}" for what in missing]
+
+
+def result_lines(path: Path) -> list[str]:
+    """What a folder written by a run holds."""
+    present = [p for p in (path / "trajectory.txt", path / "points.ply") if p.is_file()]
+    lines = [f"{path}: results of a run"] + [f"  {line}" for p in present for line in _file_lines(p)]
+    wanted = ("keyframes.txt", "points.ply", "stats.jsonl", "config.yaml", "report.html")
+    return lines + [f"  missing       {name}" for name in wanted if not (path / name).is_file()]
 
 
 def optics_lines(camera: PlenopticCamera) -> list[str]:
