@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks``: time every workload and print milliseconds (absolute times are never asserted)."""
+"""``python -m benchmarks``: time every workload, print milliseconds (absolute times are never asserted)."""
 
 from __future__ import annotations
 

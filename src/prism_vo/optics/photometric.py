@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the numbers a sensor writes to light: bit depth, response curve, colour, and vignetting of micro-images."""
+"""From the numbers a sensor writes to light: bit depth, response curve, colour, vignetting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -41,10 +42,10 @@ class Vignetting:
 
     def transmission(self, radius: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """V at a distance from the micro-image centre."""
-        return np.interp(radius, self.radii, self.profile)
+        return np.asarray(np.interp(radius, self.radii, self.profile), dtype=np.float64)
 
 
-def linear(camera: PlenopticCamera, image: NDArray[np.generic]) -> FloatImage:
+def linear(camera: PlenopticCamera, image: NDArray[Any]) -> FloatImage:
     """Raw values → linear intensity 0–255: (H, W), or (H, W, 3) RGB for colour sensors."""
     sensor = camera.calibration.sensor
     if image.shape[:2] != (sensor.height, sensor.width):
