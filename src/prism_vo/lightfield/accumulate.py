@@ -2,7 +2,8 @@
 """Kernels that lay micro-images over a rectangle of the TF grid at one stereo slope and sum over the lenses.
 
 Per sample p of the rectangle, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
-``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d`` (its derivative by the slope).
+``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``, and the gradient ``Σw, Σw∇I`` over the
+samples with four neighbours in the same micro-image (its derivative by the slope).
 The lenses come in a fixed order whatever the rectangle, so a point and a whole image get the same sums.
 """
 
@@ -11,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-W, W2, WI, WII, WX, WY, WIX, WIY = range(8)
-SUMS = 8
+W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY = range(11)
+SUMS = 11
 COST_SUMS = 4
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.25  # outer share of a micro-image's area over which weights ramp down to zero
@@ -90,7 +91,8 @@ def accumulate(  # type: ignore[no-untyped-def]
     for s in range(SUMS if with_slope else COST_SUMS):
         sums[s, : nx * ny] = zero
     s0, s1, s2, s3 = sums[W], sums[W2], sums[WI], sums[WII]
-    s4, s5, s6, s7 = sums[WX], sums[WY], sums[WIX], sums[WIY]
+    s4, s5, s6, s7, s8, s9, s10 = sums[WX], sums[WY], sums[WIX], sums[WIY], sums[G], sums[GX], sums[GY]
+    stop = -offset
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
@@ -144,3 +146,12 @@ def accumulate(  # type: ignore[no-untyped-def]
                     s5[p] += w * dy
                     s6[p] += wi * dx
                     s7[p] += wi * dy
+                if row == 0 or row == rows - 1:
+                    continue
+                for t in range(1, m - 1):  # differences within one micro-image: mixing lenses would bias
+                    k, p = size(start + t), size(first + t)
+                    right, left_, below, above = i01[k + one_on], i01[k - one_on], i01[k + size(m)], i01[k - size(m)]
+                    w = weight[k] if min(min(right, left_), min(below, above)) > stop else zero
+                    s8[p] += w
+                    s9[p] += w * (right - left_)
+                    s10[p] += w * (below - above)

@@ -3,8 +3,9 @@
 
 Let Ī be the weighted mean over lenses of one TF sample. The cost ``C = Σ_p Σ_j w (I_j − Ī)²`` over a window has
 half the derivative ``b = Σ_p ∇Ī · Σ_j w (d_j − d̄) I_j / (k h)``. Its root between rungs of the ladder is the
-estimate. The gradient is that of the mean image, taken by central differences: its noise is even about the pixel,
-so (unlike the exact derivative of interpolated images) it does not pull the root towards pixel phases.
+estimate. ∇Ī is the mean over lenses of central differences taken inside each micro-image: their noise is even about
+the sample, so (unlike the exact derivative of interpolated images) it does not pull the root towards pixel phases,
+and (unlike differences of the mean image) it has no part from weights that change between samples.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prism_vo.lightfield.accumulate import SUMS, W2, WI, WII, WIX, WIY, WX, WY, W, accumulate, gather_lenses
+from prism_vo.lightfield.accumulate import GX, GY, SUMS, W2, WI, WII, WIX, WIY, WX, WY, G, W, accumulate, gather_lenses
 
 SEARCH_WINDOW = 2  # nodes to each side
 RUNGS_SKIPPED = 2  # the search looks at every second rung
 RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost
 FROM_RUNG = 0.6  # a root further from its middle rung is solved again about the next one
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
+GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradient
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
 
@@ -119,13 +121,11 @@ def score(  # type: ignore[no-untyped-def]
         sums[WI, p] = mean
     factor = np.float32(0.5 / (pitch * slope))
     side = 2 * w + 1
-    for row in range(1, my - 1):  # per sample b in place of Σw d, then sums along columns and rows
-        for p in range(row * mx + 1, row * mx + mx - 1):
-            gx = sums[WI, p + 1] - sums[WI, p - 1]
-            gy = sums[WI, p + mx] - sums[WI, p - mx]
-            seen = min(min(sums[W, p + 1], sums[W, p - 1]), min(sums[W, p + mx], sums[W, p - mx]))
-            b = factor * (gx * sums[WIX, p] + gy * sums[WIY, p])
-            sums[WX, p] = b if seen > np.float32(0.0) else np.float32(0.0)
+    for p in range(mx * my):  # per sample b in place of Σw d, then sums along columns and rows
+        inside = sums[G, p] > GRADIENT_SHARE * sums[W, p]
+        weight = max(sums[G, p], np.float32(1e-6))
+        b = factor * (sums[GX, p] * sums[WIX, p] + sums[GY, p] * sums[WIY, p]) / weight
+        sums[WX, p] = b if inside else np.float32(0.0)
     for row in range(ny):
         for channel in range(4):
             source = WX if channel == 0 else WII if channel == 1 else W2 if channel == 2 else WI
