@@ -46,6 +46,12 @@ class RunResult:
     metrics_refusal: str | None
     seconds: float
     odometry: Odometry
+    sequence: Sequence
+
+    @property
+    def truth(self) -> Trajectory | None:
+        """Ground truth of the sequence, if it has one."""
+        return self.sequence.groundtruth
 
     @property
     def lost(self) -> int:
@@ -89,7 +95,7 @@ def run(
     seconds = time.perf_counter() - start
     trajectory = odometry.trajectory()
     metrics, refusal = _metrics(trajectory, sequence.groundtruth)
-    result = RunResult(sequence.name, out, trajectory, reports, metrics, refusal, seconds, odometry)
+    result = RunResult(sequence.name, out, trajectory, reports, metrics, refusal, seconds, odometry, sequence)
     for sink in sinks:
         sink.on_end(result)
     return result

@@ -1,0 +1,241 @@
+"use strict";
+// A small 3-D viewer on a 2-D canvas: no WebGL needed, the same pixels on every machine, prints as it is.
+// World axes: x right, y down, z forward, metres.
+
+function floats(base64) {
+  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
+function bytes(base64) {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+}
+
+function roundLength(wanted) {
+  const power = Math.pow(10, Math.floor(Math.log10(wanted)));
+  for (const step of [5, 2, 1]) if (step * power <= wanted) return step * power;
+  return power;
+}
+
+function lengthText(metres) {
+  if (metres >= 1) return `${+metres.toFixed(2)} m`;
+  return metres >= 0.01 ? `${+(metres * 100).toFixed(1)} cm` : `${+(metres * 1000).toFixed(2)} mm`;
+}
+
+class Viewer {
+  constructor(canvas, scene) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.points = floats(scene.cloud);
+    this.colors = { image: bytes(scene.colors), depth: bytes(scene.sigma_colors), height: bytes(scene.height_colors) };
+    this.scene = scene;
+    this.show = { cloud: true, path: true, truth: true, cameras: true, grid: true };
+    this.coloring = "image";
+    this.layer = document.createElement("canvas");
+    this.drawnPoints = 0;
+    this.reset();
+    this.listen();
+    this.resize();
+  }
+
+  reset(view) {
+    this.target = this.scene.centre.slice();
+    this.distance = 2.3 * this.scene.radius;
+    [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [-0.45, 0.5];
+    this.redraw();
+  }
+
+  listen() {
+    const c = this.canvas;
+    const pointers = new Map();
+    let spread = 0;
+    c.addEventListener("pointerdown", (e) => { pointers.set(e.pointerId, e); c.setPointerCapture(e.pointerId); spread = 0; });
+    c.addEventListener("pointermove", (e) => {
+      const last = pointers.get(e.pointerId);
+      if (!last) return;
+      const dx = e.clientX - last.clientX, dy = e.clientY - last.clientY;
+      pointers.set(e.pointerId, e);
+      if (pointers.size === 2) {
+        const [a, b] = [...pointers.values()];
+        const now = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+        if (spread) this.zoom(spread / now);
+        spread = now;
+      } else if (e.shiftKey || e.buttons === 2 || e.buttons === 4) this.pan(dx, dy);
+      else this.turn(dx, dy);
+    });
+    for (const end of ["pointerup", "pointercancel"]) c.addEventListener(end, (e) => { pointers.delete(e.pointerId); spread = 0; });
+    c.addEventListener("contextmenu", (e) => e.preventDefault());
+    c.addEventListener("wheel", (e) => { e.preventDefault(); this.zoom(Math.exp(e.deltaY * 0.0012)); }, { passive: false });
+    c.addEventListener("keydown", (e) => {
+      const keys = { ArrowLeft: [-20, 0], ArrowRight: [20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] };
+      if (keys[e.key]) this.turn(...keys[e.key]);
+      else if (e.key === "+" || e.key === "=") this.zoom(0.85);
+      else if (e.key === "-") this.zoom(1.18);
+      else return;
+      e.preventDefault();
+    });
+    new ResizeObserver(() => this.resize()).observe(c);
+  }
+
+  turn(dx, dy) {
+    this.yaw += dx * 0.006;
+    this.pitch = Math.max(-1.5707, Math.min(1.5707, this.pitch + dy * 0.006));
+    this.redraw();
+  }
+
+  zoom(factor) {
+    this.distance = Math.max(0.02 * this.scene.radius, Math.min(20 * this.scene.radius, this.distance * factor));
+    this.redraw();
+  }
+
+  pan(dx, dy) {
+    const step = this.distance / this.focal * this.ratio, { right, down } = this.basis();
+    for (let k = 0; k < 3; k++) this.target[k] -= step * (dx * right[k] + dy * down[k]);
+    this.redraw();
+  }
+
+  resize() {
+    const box = this.canvas.getBoundingClientRect();
+    this.ratio = Math.min(window.devicePixelRatio || 1, 2);
+    this.width = Math.max(1, Math.round(box.width * this.ratio));
+    this.height = Math.max(1, Math.round(box.height * this.ratio));
+    for (const c of [this.canvas, this.layer]) { c.width = this.width; c.height = this.height; }
+    this.focal = 1.1 * Math.min(this.width, 1.6 * this.height);
+    this.depths = new Float32Array(this.width * this.height);
+    this.pixels = this.layer.getContext("2d").createImageData(this.width, this.height);
+    this.draw();
+  }
+
+  redraw() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+  }
+
+  basis() {
+    const cy = Math.cos(this.yaw), sy = Math.sin(this.yaw), cp = Math.cos(this.pitch), sp = Math.sin(this.pitch);
+    const forward = [-sy * cp, sp, cy * cp], right = [cy, 0, sy];
+    const down = [sy * sp, cp, -cy * sp];
+    const eye = this.target.map((t, k) => t - this.distance * forward[k]);
+    return { forward, right, down, eye };
+  }
+
+  project(p, b) {
+    const x = p[0] - b.eye[0], y = p[1] - b.eye[1], z = p[2] - b.eye[2];
+    const depth = x * b.forward[0] + y * b.forward[1] + z * b.forward[2];
+    return [
+      this.width / 2 + this.focal * (x * b.right[0] + y * b.right[1] + z * b.right[2]) / depth,
+      this.height / 2 + this.focal * (x * b.down[0] + y * b.down[1] + z * b.down[2]) / depth,
+      depth,
+    ];
+  }
+
+  draw() {
+    if (!this.pixels) return;
+    const g = this.context, b = this.basis();
+    const css = getComputedStyle(document.documentElement);
+    this.ink = (name) => css.getPropertyValue(`--${name}`).trim();
+    g.clearRect(0, 0, this.width, this.height);
+    if (this.show.grid) this.drawGrid(g, b);
+    this.drawnPoints = 0;
+    if (this.show.cloud) { this.splat(b); g.drawImage(this.layer, 0, 0); }
+    if (this.show.truth && this.scene.truth.length) this.drawLine(g, b, this.scene.truth, this.ink("truth"), 2.0, true);
+    if (this.show.path) this.scene.path.forEach((part) => this.drawLine(g, b, part, this.ink("accent"), 2.2, false));
+    if (this.show.cameras) this.drawCameras(g, b);
+    this.drawScaleBar(g);
+  }
+
+  splat(b) {
+    const { width, height, depths, pixels, points, focal } = this, data = new Uint32Array(pixels.data.buffer);
+    const color = this.colors[this.coloring], count = points.length / 3;
+    data.fill(0);
+    depths.fill(Infinity);
+    const [ex, ey, ez] = b.eye, [fx, fy, fz] = b.forward, [rx, ry, rz] = b.right, [dx, dy, dz] = b.down;
+    const grain = this.scene.grain * focal;
+    for (let n = 0; n < count; n++) {
+      const x = points[3 * n] - ex, y = points[3 * n + 1] - ey, z = points[3 * n + 2] - ez;
+      const depth = x * fx + y * fy + z * fz;
+      if (depth < 1e-3) continue;
+      const sx = width / 2 + focal * (x * rx + y * ry + z * rz) / depth;
+      const sy = height / 2 + focal * (x * dx + y * dy + z * dz) / depth;
+      const size = Math.max(this.ratio, Math.min(4 * this.ratio, grain / depth)) | 0 || 1;
+      const x0 = Math.floor(sx - size / 2), y0 = Math.floor(sy - size / 2);
+      if (x0 < 0 || y0 < 0 || x0 + size >= width || y0 + size >= height) continue;
+      this.drawnPoints++;
+      const word = 0xff000000 | (color[3 * n + 2] << 16) | (color[3 * n + 1] << 8) | color[3 * n];
+      for (let j = 0; j < size; j++) {
+        let at = (y0 + j) * width + x0;
+        for (let i = 0; i < size; i++, at++) if (depth < depths[at]) { depths[at] = depth; data[at] = word; }
+      }
+    }
+    this.layer.getContext("2d").putImageData(pixels, 0, 0);
+  }
+
+  segment(g, a, b, basis) {
+    // clipped at a plane just before the eye
+    const near = 0.01 * this.distance;
+    let p = this.project(a, basis), q = this.project(b, basis);
+    if (p[2] < near && q[2] < near) return;
+    if (p[2] < near || q[2] < near) {
+      const t = (near - p[2]) / (q[2] - p[2]);
+      const cut = this.project(a.map((v, k) => v + t * (b[k] - v)), basis);
+      if (p[2] < near) p = cut; else q = cut;
+    }
+    g.moveTo(p[0], p[1]);
+    g.lineTo(q[0], q[1]);
+  }
+
+  stroke(g, color, width, dash, make) {
+    g.beginPath();
+    make();
+    g.strokeStyle = color;
+    g.lineWidth = width * this.ratio;
+    g.setLineDash(dash.map((d) => d * this.ratio));
+    g.lineJoin = g.lineCap = "round";
+    g.stroke();
+    g.setLineDash([]);
+  }
+
+  drawLine(g, b, line, color, width, dashed) {
+    this.stroke(g, color, width, dashed ? [1, 5] : [], () => {
+      for (let n = 1; n < line.length; n++) this.segment(g, line[n - 1], line[n], b);
+    });
+  }
+
+  drawCameras(g, b) {
+    const size = 0.035 * this.scene.radius, tall = size * this.scene.aspect;
+    this.stroke(g, this.ink("accent"), 1.0, [], () => {
+      for (const [c, r] of this.scene.cameras) {
+        const at = (x, y, z) => [0, 1, 2].map((k) => c[k] + r[3 * k] * x + r[3 * k + 1] * y + r[3 * k + 2] * z);
+        const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) => at(x * size / 2, y * tall / 2, size));
+        corners.forEach((p, k) => { this.segment(g, c, p, b); this.segment(g, p, corners[(k + 1) % 4], b); });
+      }
+    });
+  }
+
+  drawGrid(g, b) {
+    const { centre, radius, floor } = this.scene, step = roundLength(radius / 3), half = Math.ceil(2 * radius / step);
+    const x0 = Math.round(centre[0] / step), z0 = Math.round(centre[2] / step);
+    this.stroke(g, this.ink("grid"), 0.7, [], () => {
+      for (let k = -half; k <= half; k++) {
+        const [x, z] = [(x0 + k) * step, (z0 + k) * step];
+        const [xa, xb, za, zb] = [(x0 - half) * step, (x0 + half) * step, (z0 - half) * step, (z0 + half) * step];
+        this.segment(g, [x, floor, za], [x, floor, zb], b);
+        this.segment(g, [xa, floor, z], [xb, floor, z], b);
+      }
+    });
+    this.gridStep = step;
+  }
+
+  drawScaleBar(g) {
+    const perMetre = this.focal / this.distance, length = roundLength(0.22 * this.width / perMetre), px = length * perMetre;
+    const x = 16 * this.ratio, y = this.height - 18 * this.ratio, tick = 5 * this.ratio;
+    this.stroke(g, this.ink("ink"), 1.6, [], () => {
+      g.moveTo(x, y - tick); g.lineTo(x, y + tick); g.moveTo(x, y); g.lineTo(x + px, y); g.moveTo(x + px, y - tick); g.lineTo(x + px, y + tick);
+    });
+    g.fillStyle = this.ink("ink");
+    g.font = `${12.5 * this.ratio}px system-ui, sans-serif`;
+    const grid = this.show.grid ? ` · grid ${lengthText(this.gridStep)}` : "";
+    g.fillText(`${lengthText(length)} at the centre${grid}`, x, y - 10 * this.ratio);
+  }
+}
