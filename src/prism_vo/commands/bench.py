@@ -19,6 +19,7 @@ def bench(
     runs: int | None = None,
     scale: Literal["small", "medium", "full"] = "small",
     data: Path | None = None,
+    sequences: tuple[str, ...] = (),
     out: Path = Path("bench"),
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -39,10 +40,12 @@ def bench(
         Size of the simulated recordings: small finishes in half an hour, full is the camera as built.
     data
         Folder of real recordings (one folder each, with sequence.yaml) instead of simulated ones.
+    sequences
+        Only these recordings of the suite or data folder, by name.
     out
         Folder of recordings, results, tables, figures and report.
     jobs
-        Jobs at the same time on this machine; default: half the cores.
+        Jobs at the same time on this machine; default: as many as it has cores.
     scheduler
         Address of a Dask scheduler (tcp://host:8786): jobs run on its workers instead.
     programs
@@ -62,13 +65,17 @@ def bench(
     if count < 1 or (jobs is not None and jobs < 1):
         raise ConfigError("--runs and --jobs must be at least 1.")
     start = time.perf_counter()
-    sequences = real_recordings(data, suite) if data is not None else simulated(suite, scale, out)
+    recordings = (
+        real_recordings(data, suite, sequences)
+        if data is not None
+        else simulated(suite, scale, out, sequences)
+    )
     source = "real" if data is not None else scale
-    plan = BenchPlan(sequences, chosen, count, out / "results" / source, programs)
-    processes = jobs or max(1, (os.cpu_count() or 2) // 2)
+    plan = BenchPlan(recordings, chosen, count, out / "results" / source, programs)
+    processes = jobs or os.cpu_count() or 1
     results = run_bench(plan, processes, scheduler, Lines())
     facts = describe(suite, source, count, results)
-    report = Summary(results, sequences, out).write(facts)
+    report = Summary(results, recordings, out).write(facts)
     print_tables(results)
     failed = sum(r["status"] == "failed" for r in results.records)
     minutes = (time.perf_counter() - start) / 60
@@ -76,37 +83,45 @@ def bench(
     return 0
 
 
-def real_recordings(folder: Path, suite: str) -> tuple[BenchSequence, ...]:
+def real_recordings(folder: Path, suite: str, only: tuple[str, ...]) -> tuple[BenchSequence, ...]:
     """Recordings the user has, all in one suite."""
     from prism_vo.errors import ConfigError
     from prism_vo.evaluate.bench import recordings_in, unique_names
 
     if suite == "all":
         raise ConfigError("With --data say which tables suit the recordings: --suite loops or close-range.")
-    return unique_names(recordings_in(folder, suite))
+    found = unique_names(recordings_in(folder, suite))
+    missing = set(only) - {s.name for s in found}
+    if missing:
+        raise ConfigError(f"{folder}: there is no recording '{min(missing)}'.")
+    return tuple(s for s in found if not only or s.name in only)
 
 
-def simulated(suite: str, scale: Literal["small", "medium", "full"], out: Path) -> tuple[BenchSequence, ...]:
+def simulated(
+    suite: str, scale: Literal["small", "medium", "full"], out: Path, only: tuple[str, ...]
+) -> tuple[BenchSequence, ...]:
     """Recordings rendered into the benchmark's folder, or found there from before."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from prism_vo.evaluate.suites import SCENES, render_suite, suites_of
+    from prism_vo.evaluate.suites import SCENES, check_scenes, render_suite, suites_of
 
     parts = suites_of(suite)
-    total = sum(len(SCENES[part]) for part in parts)
+    check_scenes(only, parts)
+    total = len(only) or sum(len(SCENES[part]) for part in parts)
     found: list[BenchSequence] = []
+    done: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, transient=True) as bar:
         task = bar.add_task("rendering", total=None)
 
         def report(scene: str, frame: int, frames: int) -> None:
-            number = len(found) + 1
             bar.update(task, description=f"rendering {scene}", completed=frame, total=frames)
             if frame == frames and not bar.console.is_terminal:
-                print(f"rendered {scene} ({frames} frames, recording {number} of about {total})", flush=True)
+                done.append(scene)
+                print(f"[{len(done)}/{total}] recording {scene}: {frames} frames", flush=True)
 
         for part in parts:
-            found += render_suite(part, scale, out / "sequences" / scale, report)
+            found += render_suite(part, scale, out / "sequences" / scale, only, report)
     return tuple(found)
 
 

@@ -56,17 +56,18 @@ def _measured(record: Record, truth: Trajectory) -> tuple[Trajectory, Trajectory
 def loop_ends(
     results: Results, sequences: tuple[BenchSequence, ...]
 ) -> tuple[str, dict[str, LoopEnds], Array] | None:
-    """Both ends of the loop on which our median drift is closest to typical, by each drawn method."""
-    candidates = [s for s in sequences if _first_run(results, DRAWN_METHODS[0], s.name) is not None]
+    """Both ends of the loop with the middle drift (neither the best nor the worst), by each drawn method."""
+    methods = [m for m in DRAWN_METHODS if m in results.methods]
+    candidates = [s for s in sequences if methods and _first_run(results, methods[0], s.name) is not None]
     if not candidates:
         return None
-    drift = [min(results.values(E_ALIGN, DRAWN_METHODS[0], s.name)) for s in candidates]
+    drift = [min(results.values(E_ALIGN, methods[0], s.name)) for s in candidates]
     chosen = candidates[int(np.argsort(drift, kind="stable")[len(drift) // 2])]
     recording = open_sequence(chosen.path)
     truth = recording.groundtruth
     assert truth is not None
     ends: dict[str, LoopEnds] = {}
-    for method in DRAWN_METHODS:
+    for method in methods:
         record = _first_run(results, method, chosen.name)
         if record is None:
             continue

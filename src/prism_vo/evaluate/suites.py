@@ -38,7 +38,7 @@ class ScaleSettings:
 
 
 SCALES: dict[Scale, ScaleSettings] = {
-    "small": ScaleSettings(640, 100, 6.0, 60),
+    "small": ScaleSettings(640, 80, 4.2, 48),
     "medium": ScaleSettings(1024, 240, 8.0, 120),
     "full": ScaleSettings(None, None, None, None),
 }
@@ -47,13 +47,17 @@ WITH_DEPTH_CAMERA = "01_plants"  # the scene of the figure that compares with an
 
 
 def render_suite(
-    suite: Suite, scale: Scale, folder: Path, report: Callable[[str, int, int], None] = lambda *_: None
+    suite: Suite,
+    scale: Scale,
+    folder: Path,
+    only: tuple[str, ...] = (),
+    report: Callable[[str, int, int], None] = lambda *_: None,
 ) -> tuple[BenchSequence, ...]:
     """Render (or continue, or simply find) the recordings of a suite. ``report(name, frame, frames)``."""
     from prism_vo.simulate.write import simulate_sequence
 
     found = []
-    for scene in SCENES[suite]:
+    for scene in (s for s in SCENES[suite] if not only or s in only):
         out = folder / scene
         frames = 0
 
@@ -98,6 +102,14 @@ def _fitting_length(clear: tuple[float, float], wanted: float | None) -> float |
     a, b = clear
     longest = math.pi * (3 * (a + b) - math.sqrt((3 * a + b) * (a + 3 * b)))  # Ramanujan
     return round(min(wanted, 0.98 * longest), 3)
+
+
+def check_scenes(names: tuple[str, ...], suites: tuple[Suite, ...]) -> None:
+    """Refuse scenes that are in none of the suites."""
+    known = [scene for suite in suites for scene in SCENES[suite]]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"There is no recording '{unknown[0]}' here; choose from {', '.join(known)}.")
 
 
 def suites_of(name: str) -> tuple[Suite, ...]:
