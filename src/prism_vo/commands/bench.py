@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from prism_vo.evaluate.bench import BenchSequence, Progress
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
 def bench(
     *,
     suite: Literal["loops", "close-range", "fan", "all"] = "all",
-    methods: tuple[str, ...] = (),
+    methods: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
     runs: int | None = None,
     scale: Literal["small", "medium", "full"] = "small",
     data: Path | None = None,
-    sequences: tuple[str, ...] = (),
+    sequences: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
     out: Path = Path("bench"),
     jobs: int | None = None,
     scheduler: str | None = None,
