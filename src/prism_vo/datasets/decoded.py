@@ -64,6 +64,14 @@ def read_decoded_frame(
             variance = _variance(camera, form, sigma, valid)
             valid = valid & np.isfinite(variance)
             inv_depth = np.where(valid, inv_depth, np.float32(np.nan))
+        else:
+            from prism_vo.lightfield.modelled import (
+                model_variance,
+            )  # the kernels load only where they are needed
+
+            variance = model_variance(camera, camera.view(form.view), image, inv_depth)
+            valid = valid & np.isfinite(variance)
+            inv_depth = np.where(valid, inv_depth, np.float32(np.nan))
     frame = DecodedFrame(
         index, time, camera.view(form.view), image, inv_depth, variance, valid, exposure, _color(stored)
     )

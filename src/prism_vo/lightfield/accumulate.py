@@ -17,7 +17,9 @@ SUMS = 11
 COST_SUMS = 4
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.25  # outer share of a micro-image's area over which weights ramp down to zero
-OUTSIDE = np.float32(-1e9)  # marks raw pixels that must not be used: a sample that touches one is strongly negative
+OUTSIDE = np.float32(
+    -1e9
+)  # marks raw pixels that must not be used: a sample that touches one is strongly negative
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -56,7 +58,9 @@ def gather_lenses(lenses, index, grid, slope, pad, x0, y0, x1, y1, near, where):
                 continue
             cx, cy = lenses[n, 0], lenses[n, 1]
             home_x, home_y = cx + (lenses[n, 2] - cx) / slope, cy + (lenses[n, 3] - cy) / slope
-            loose = reach + abs(home_x - cx) + abs(home_y - cy)  # the home of a focal view moves with the slope
+            loose = (
+                reach + abs(home_x - cx) + abs(home_y - cy)
+            )  # the home of a focal view moves with the slope
             if home_x + loose < x0 or home_x - loose > x1 or home_y + loose < y0 or home_y - loose > y1:
                 continue
             base_x, base_y = np.floor(lenses[n, 4]), np.floor(lenses[n, 5])
@@ -65,7 +69,12 @@ def gather_lenses(lenses, index, grid, slope, pad, x0, y0, x1, y1, near, where):
             near[count, 4], near[count, 5] = lenses[n, 4] - base_x + pad, lenses[n, 5] - base_y + pad
             for c in range(6, 10):
                 near[count, c] = lenses[n, c]
-            where[count, 0], where[count, 1], where[count, 2], where[count, 3] = int(base_x), int(base_y), i, j
+            where[count, 0], where[count, 1], where[count, 2], where[count, 3] = (
+                int(base_x),
+                int(base_y),
+                i,
+                j,
+            )
             count += 1
     return count
 
@@ -85,7 +94,12 @@ def accumulate(  # type: ignore[no-untyped-def]
     flat = raw.ravel()
     zero, one, offset, ramp = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM)
     h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
-    reach, pace, inv_r2, drop = f32(radius / slope), f32(step * slope), f32(1.0 / (radius * radius)), f32(fall)
+    reach, pace, inv_r2, drop = (
+        f32(radius / slope),
+        f32(step * slope),
+        f32(1.0 / (radius * radius)),
+        f32(fall),
+    )
     left, top, dt = f32(x0), f32(y0), f32(step)
     i00, i01, i10, i11, us, vs, weight = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
     for s in range(SUMS if with_slope else COST_SUMS):
@@ -96,8 +110,14 @@ def accumulate(  # type: ignore[no-untyped-def]
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
-        row0, row1 = max(0, int(np.ceil((home_y - reach) * inv_step))), min(ny - 1, int(np.floor((home_y + reach) * inv_step)))
-        col0, col1 = max(0, int(np.ceil((home_x - reach) * inv_step))), min(nx - 1, int(np.floor((home_x + reach) * inv_step)))
+        row0, row1 = (
+            max(0, int(np.ceil((home_y - reach) * inv_step))),
+            min(ny - 1, int(np.floor((home_y + reach) * inv_step))),
+        )
+        col0, col1 = (
+            max(0, int(np.ceil((home_x - reach) * inv_step))),
+            min(nx - 1, int(np.floor((home_x + reach) * inv_step))),
+        )
         rows, m = row1 - row0 + 1, col1 - col0 + 1
         if rows <= 0 or m <= 0 or (stride > 1 and (where[n, 2] % stride != 0 or where[n, 3] % stride != 0)):
             continue
@@ -118,7 +138,12 @@ def accumulate(  # type: ignore[no-untyped-def]
         total = rows * m
         for t in range(total):
             k, p = size(t), base + size(at[size(t)])
-            i00[k], i01[k], i10[k], i11[k] = flat[p], flat[p + one_on], flat[p + width], flat[p + width + one_on]
+            i00[k], i01[k], i10[k], i11[k] = (
+                flat[p],
+                flat[p + one_on],
+                flat[p + width],
+                flat[p + width + one_on],
+            )
         for t in range(total):
             k = size(t)
             upper = i00[k] + us[k] * (i01[k] - i00[k])
@@ -150,7 +175,12 @@ def accumulate(  # type: ignore[no-untyped-def]
                     continue
                 for t in range(1, m - 1):  # differences within one micro-image: mixing lenses would bias
                     k, p = size(start + t), size(first + t)
-                    right, left_, below, above = i01[k + one_on], i01[k - one_on], i01[k + size(m)], i01[k - size(m)]
+                    right, left_, below, above = (
+                        i01[k + one_on],
+                        i01[k - one_on],
+                        i01[k + size(m)],
+                        i01[k - size(m)],
+                    )
                     w = weight[k] if min(min(right, left_), min(below, above)) > stop else zero
                     s8[p] += w
                     s9[p] += w * (right - left_)

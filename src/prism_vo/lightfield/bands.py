@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 
 class Bands:
@@ -20,6 +21,6 @@ class Bands:
             work(0, count)
             return
         edges = [count * i // self.threads // align * align for i in range(self.threads)] + [count]
-        jobs = [self._pool.submit(work, a, b) for a, b in zip(edges, edges[1:]) if b > a]
+        jobs = [self._pool.submit(work, a, b) for a, b in pairwise(edges) if b > a]
         for job in jobs:
             job.result()

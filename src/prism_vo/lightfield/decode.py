@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,6 +26,7 @@ from prism_vo.optics.photometric import (
 )
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
+MID_GREY = 110.0
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -55,6 +55,7 @@ class Decoder:
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         self._noise: SensorNoise | None = None
+        self._noise_gain: float | None = None
 
     @property
     def view(self) -> FocusedView:
@@ -95,6 +96,16 @@ class Decoder:
             self._noise = self._matcher.estimate_noise(self._prepare(raw).even, self._fall(raw))
         return self._noise
 
+    def image_noise(self, raw: RawFrame) -> float:
+        """σ of the TF image in grey levels at mid brightness, from the sensor noise and the weights of ``focus``."""
+        if self._noise_gain is None:
+            sensor = self.camera.calibration.sensor
+            rng = np.random.default_rng(0)
+            unit = rng.standard_normal((sensor.height, sensor.width)).astype(np.float32) + np.float32(100.0)
+            flat = prepare(unit, np.ones_like(unit), self._sharpening, self._border, self._bands).sharp
+            self._noise_gain = float(np.median(np.abs(self._focus(flat) - 100.0)) / 0.6745)
+        return self._noise_gain * float(np.sqrt(self.sensor_noise(raw).variance(MID_GREY)))
+
     def _fall(self, raw: RawFrame) -> float:
         return transmission_fall(self.vignetting(raw), self.geometry.radius)
 
@@ -133,8 +144,10 @@ class Decoder:
         gain = self.vignetting(raw).gain
         channels = [
             self._focus(
-                prepare(np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._border, self._bands).sharp
+                prepare(
+                    np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._border, self._bands
+                ).sharp
             )
             for i in range(3)
         ]
-        return cv2.merge([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels])
+        return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)

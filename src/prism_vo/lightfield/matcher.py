@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.accumulate import GREY_OFFSET, RIM
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matching import SEARCH_WINDOW, measure_blocks, measure_points
+from prism_vo.lightfield.matching import measure_blocks, measure_points
+from prism_vo.lightfield.search import SEARCH_WINDOW
 from prism_vo.lightfield.variance import SensorNoise, fit_noise, noise_share, slope_variance
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
@@ -66,7 +68,7 @@ class Matcher:
         tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(*tables, self.pitch, self.window, points, first, last, out)
+            measure_points(*tables, self.pitch, self.window, points, first, last, out)  # type: ignore[call-arg]
 
         self._bands.run(len(points), band)
         return Matches(*out)
@@ -78,7 +80,7 @@ class Matcher:
         tables = self._tables(raw, fall, self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_blocks(*tables, self.pitch, self.window, BLOCK, first, last, out)
+            measure_blocks(*tables, self.pitch, self.window, BLOCK, first, last, out)  # type: ignore[call-arg]
 
         self._bands.run(-(-view.height // BLOCK), band)
         return Matches(*out)
@@ -90,7 +92,7 @@ class Matcher:
         detail = ((2 * self.window + 1) / (2 * SEARCH_WINDOW + 1)) ** 2  # matching nodes per search node
         return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * NODE_PX) ** 2 * detail)
 
-    def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[object, ...]:
+    def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[Any, ...]:
         g = self.geometry
         return raw, g.lenses, g.array.index, self._grid, self.ladder, self.strides, fall, limit, self.scale
 
@@ -101,14 +103,26 @@ class Matcher:
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
         found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0)
-        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], (found.curvature / found.redundancy)[good])
+        return fit_noise(
+            found.grey[good] + GREY_OFFSET, found.residual[good], (found.curvature / found.redundancy)[good]
+        )
 
-    def judge(self, found: Matches, noise: SensorNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(
+        self, found: Matches, noise: SensorNoise, fall: float
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta, share = self.geometry.view.beta, noise_share(fall, RIM)
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (
-                slope_variance(found.slope, found.curvature, found.residual, found.grey + GREY_OFFSET, self.pitch, noise, share)
+                slope_variance(
+                    found.slope,
+                    found.curvature,
+                    found.residual,
+                    found.grey + GREY_OFFSET,
+                    self.pitch,
+                    noise,
+                    share,
+                )
                 / beta**2
             )
             valid = np.isfinite(found.slope) & (found.curvature > 0)

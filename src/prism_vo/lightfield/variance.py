@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 BILINEAR_NOISE = 4.0 / 9.0  # mean noise variance after bilinear sampling at a random phase
 MODEL_ERROR_SHARE = 1.3  # γ
@@ -42,7 +43,7 @@ class SensorNoise:
         return self.read + self.shot * np.maximum(np.asarray(grey, dtype=np.float64), 0.0)
 
 
-def fit_noise(grey: Array, residual: Array, texture: Array) -> SensorNoise:
+def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SensorNoise:
     """Sensor noise from matches: residual variances extrapolated to no texture.
 
     ``texture``: curvature per degree of freedom, proportional to squared gradients, as is the error of the model.
@@ -83,7 +84,13 @@ def noise_share(fall: float, rim: float) -> float:
 
 
 def slope_variance(
-    slope: Array, curvature: Array, residual: Array, grey: Array, pitch: float, noise: SensorNoise, share: float
+    slope: Floats,
+    curvature: Floats,
+    residual: Floats,
+    grey: Floats,
+    pitch: float,
+    noise: SensorNoise,
+    share: float,
 ) -> Array:
     """σ²(h) of matched slopes h (all arrays of one shape); ``share``: α of :func:`noise_share`."""
     sensor = noise.variance(grey)
