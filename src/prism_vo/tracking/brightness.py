@@ -5,6 +5,10 @@ Single pixels cannot tell the gain: bilinear interpolation and noise both lower 
 the reference (by 4–15 % on sharp textures), which a fit would take for a darker exposure, keyframe after keyframe. On
 images blurred by a few pixels interpolation changes nothing and noise is averaged out; the slope is that of the
 reduced major axis (ratio of spreads), which treats both images alike.
+
+A frame that sees the scene s times larger than the reference must be blurred s times wider, or the same texture keeps
+more contrast in it (1 % of gain for 0.3 % of approach on fine texture). By the heat equation the wider blur is
+``G + (s² − 1) σ²/2 · ΔG``, so one Laplacian serves every point with its own s.
 """
 
 from __future__ import annotations
@@ -41,13 +45,27 @@ class BrightnessReference:
     color: Floats  # (N,)
 
 
+@dataclass(frozen=True)
+class Blurred:
+    """Intensity of a pyramid level, blurred, and how it changes with the width of the blur."""
+
+    value: Floats  # (h, w)
+    laplacian: Floats  # (h, w)
+
+    @classmethod
+    def of(cls, image: Floats) -> Blurred:
+        """From an (h, w, 3) pyramid level."""
+        value = blurred(image)
+        return cls(value, np.asarray(cv2.Laplacian(value, cv2.CV_32F, ksize=1), dtype=np.float32))
+
+
 def blurred(image: Floats) -> Floats:
     """Intensity channel of a pyramid level, blurred."""
     return np.asarray(cv2.GaussianBlur(np.ascontiguousarray(image[..., 0]), (0, 0), BLUR), dtype=np.float32)
 
 
 def measure_brightness(
-    smooth: Floats, level: Level, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
+    smooth: Blurred, level: Level, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
 ) -> Brightness:
     """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels."""
     p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
@@ -56,10 +74,12 @@ def measure_brightness(
     inside = (x > MARGIN) & (y > MARGIN) & (x < level.width - 1 - MARGIN) & (y < level.height - 1 - MARGIN)
     if inside.sum() < 50:
         return start
-    seen = cv2.remap(
-        smooth, x[inside, None].astype(np.float32), y[inside, None].astype(np.float32), cv2.INTER_LINEAR
-    )
-    new, ref = seen[:, 0].astype(np.float64), reference.color[inside].astype(np.float64)
+    column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)
+    seen = cv2.remap(smooth.value, column, row, cv2.INTER_LANCZOS4)[:, 0]  # linear loses 1–2 % of contrast
+    wider = cv2.remap(smooth.laplacian, column, row, cv2.INTER_LINEAR)[:, 0]
+    magnified = np.clip(z[inside], 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
+    new = seen + (magnified - 1.0) * (0.5 * BLUR**2) * wider
+    ref = reference.color[inside].astype(np.float64)
     result = start
     for _ in range(4):
         residual = new - result.gain * ref - result.offset

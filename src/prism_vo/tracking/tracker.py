@@ -13,8 +13,14 @@ from prism_vo import se3
 from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.tracking.align import Alignment, ReferenceLevel, align_level
-from prism_vo.tracking.brightness import Brightness, BrightnessReference, blurred, measure_brightness
-from prism_vo.tracking.pyramid import depth_pyramid, level_count, levels_of
+from prism_vo.tracking.brightness import (
+    Blurred,
+    Brightness,
+    BrightnessReference,
+    blurred,
+    measure_brightness,
+)
+from prism_vo.tracking.pyramid import Level, depth_pyramid, level_count, levels_of
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -60,20 +66,21 @@ class Tracker:
         """Reference pixels from a sparse map (h, w) of inverse depth and variance (NaN / inf where unknown)."""
         dense, spread = dilate(inv_depth, variance)
         maps = depth_pyramid(dense, spread, self.count)
-        out = []
-        for level, image, (depth, var) in zip(self.levels, pyramid, maps):
-            y, x = np.nonzero((var < np.inf)[2:-2, 2:-2])
-            y, x = y + 2, x + 2
-            out.append(
-                ReferenceLevel(
-                    ((x - level.cx) / level.focal).astype(np.float32),
-                    ((y - level.cy) / level.focal).astype(np.float32),
-                    depth[y, x],
-                    var[y, x],
-                    np.ascontiguousarray(image[y, x, 0]),
-                )
-            )
+        out = [reference_pixels(*each) for each in zip(self.levels, pyramid, maps)]
         return Reference(keyframe, out, self._light(pyramid, maps))
+
+    def finest_reference(self, image: Floats, inv_depth: Floats, variance: Floats) -> ReferenceLevel:
+        """Reference pixels of the finest level alone."""
+        return reference_pixels(self.levels[0], image, dilate(inv_depth, variance))
+
+    def refine(self, image: Floats, reference: ReferenceLevel, pose: Array, brightness: Brightness) -> Array:
+        """A pose that is nearly right, aligned once more on the finest level."""
+        c = self.config
+        result = align_level(
+            image, self.levels[0], reference, pose, brightness, c.image_sigma, c.huber, c.cutoff, c.iterations
+        )
+        good = self._good(result)
+        return result.T_frame_ref if good and _close(result.T_frame_ref, pose, 0.02) else pose
 
     def _light(self, pyramid: list[Floats], maps: list[tuple[Floats, Floats]]) -> BrightnessReference:
         level, (depth, var) = self.levels[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
@@ -87,7 +94,7 @@ class Tracker:
         self, pyramid: list[Floats], reference: Reference, guesses: list[Array], brightness: Brightness
     ) -> Track:
         """Align with every guess of T_frame_ref on the coarsest level, the best ones in full."""
-        smooth = blurred(pyramid[BRIGHTNESS_LEVEL])
+        smooth = Blurred.of(pyramid[BRIGHTNESS_LEVEL])
         best: Alignment | None = None
         tried = 0
         for start in self._rank(pyramid, reference, guesses, brightness)[:4]:
@@ -122,7 +129,7 @@ class Tracker:
     def _refine(
         self,
         pyramid: list[Floats],
-        smooth: Floats,
+        smooth: Blurred,
         reference: Reference,
         start: Alignment,
         brightness: Brightness,
@@ -134,7 +141,7 @@ class Tracker:
             result = self._on_level(pyramid, reference, level, result.T_frame_ref, brightness)
         return result, self.brightness(smooth, reference, result.T_frame_ref, brightness)
 
-    def brightness(self, smooth: Floats, reference: Reference, pose: Array, start: Brightness) -> Brightness:
+    def brightness(self, smooth: Blurred, reference: Reference, pose: Array, start: Brightness) -> Brightness:
         """Gain and offset of a frame against the reference at a pose."""
         return measure_brightness(smooth, self.levels[BRIGHTNESS_LEVEL], reference.light, pose, start)
 
@@ -171,8 +178,22 @@ class Tracker:
         return out[0], out[1]
 
 
-def _close(a: Array, b: Array) -> bool:
-    return bool(np.linalg.norm(se3.log(a @ se3.inverse(b))) < 2e-3)
+def reference_pixels(level: Level, image: Floats, depth_map: tuple[Floats, Floats]) -> ReferenceLevel:
+    """The known pixels of a sparse depth map, with their intensity."""
+    depth, variance = depth_map
+    y, x = np.nonzero((variance < np.inf)[2:-2, 2:-2])
+    y, x = y + 2, x + 2
+    return ReferenceLevel(
+        ((x - level.cx) / level.focal).astype(np.float32),
+        ((y - level.cy) / level.focal).astype(np.float32),
+        depth[y, x],
+        variance[y, x],
+        np.ascontiguousarray(image[y, x, 0]),
+    )
+
+
+def _close(a: Array, b: Array, distance: float = 2e-3) -> bool:
+    return bool(np.linalg.norm(se3.log(se3.renormalised(a @ se3.inverse(b)))) < distance)
 
 
 @njit(nogil=True, cache=True)
