@@ -38,7 +38,7 @@ def _oval(rx: float, rz: float, y: float = 0.0, corners: int = 12) -> tuple[tupl
     for k in range(corners):
         a = -np.pi / 2 + 2 * np.pi * k / corners
         c, s = np.cos(a), np.sin(a)
-        out.append((float(rx * np.sign(c) * abs(c) ** 0.6), y, float(rz * np.sign(s) * abs(s) ** 0.6)))
+        out.append((float(rx * np.sign(c) * abs(c) ** 0.4), y, float(rz * np.sign(s) * abs(s) ** 0.4)))
     return tuple(out)
 
 
@@ -57,7 +57,8 @@ STAIRS = (
 )  # fmt: skip
 
 _ENTRIES = (
-    SceneEntry("table", "cluttered table before a stone wall, 0.6–2.6 m", close.table, _close(1.5, 200, (0.3, 0.12, 0.16)), "r5"),
+    SceneEntry("table", "cluttered table before a stone wall, 0.6–2.6 m", close.table,
+               _close(1.5, 200, (0.3, 0.12, 0.16)), "r5"),
     SceneEntry("room", "office room, loop of 13 m", indoor.office,
                PathSpec("walk", _oval(2.1, 1.75), 0.05, (0.9, 0.55), pitch=0.08), "r5"),
     SceneEntry("street", "around a block of houses, loop of 200 m", outdoor.street,

@@ -114,7 +114,7 @@ def clutter(b: MeshBuilder, low: ArrayLike, high: ArrayLike, top: float, count: 
             sizes: tuple[float, float] = (0.06, 0.26)) -> None:  # fmt: skip
     """Boxes, tins and balls scattered on a surface at height ``top`` between (x, z) low and high."""
     for _ in range(count):
-        x, z = rng.uniform(low, high)
+        x, z = rng.uniform(np.asarray(low, float), np.asarray(high, float))
         size = rng.uniform(*sizes, 3)
         kind, material = rng.random(), pick(rng)
         if kind < 0.62:
@@ -166,7 +166,13 @@ def tree(b: MeshBuilder, at: ArrayLike, ground: float, height: float, rng: np.ra
     for _ in range(7):
         axis = rng.normal(size=3) * (0.25, 0.12, 0.25) * height
         b.cylinder(
-            crown + (0, 0.15 * height, 0), axis - (0, 0.12 * height, 0), 0.012 * height, BARK, 5, 0.004, False
+            crown + np.array([0, 0.15 * height, 0]),
+            axis - np.array([0, 0.12 * height, 0]),
+            0.012 * height,
+            BARK,
+            5,
+            0.004,
+            False,
         )
     for k in range(leaves):
         direction = rng.normal(size=3)

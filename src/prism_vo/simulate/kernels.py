@@ -4,6 +4,7 @@
 Every random number is a hash of (pixel, sample, key), so that an image does not depend on the order of the work.
 """
 
+# mypy: disallow-untyped-defs=False
 from __future__ import annotations
 
 import math
@@ -15,7 +16,7 @@ SPECIAL = 1  # flag of a hit whose material reflects or transmits
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _hash(a: int, b: int, c: int) -> int:
+def _hash(a, b, c):
     """32 well-mixed bits of three integers (finaliser of MurmurHash3)."""
     low = np.uint64(0xFFFFFFFF)
     h = (np.uint64(a) * np.uint64(0x9E3779B1) ^ np.uint64(b) * np.uint64(0x85EBCA77)) & low

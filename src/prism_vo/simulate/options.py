@@ -25,7 +25,7 @@ class SimulateOptions:
     seed: int = 0  # of the scene's layout, the hand's motion and the noise
     noise: float = 1.0  # of shot and read noise; 0: none
     samples: int = 4  # rays a raw pixel (a square number)
-    aperture: float = 0.75  # of the micro-lenses, as a share of their pitch; 0: pinholes
+    aperture: float = 0.5  # of the micro-lenses, as a share of their pitch; 0: pinholes
     bits: int = 8  # 8 or 12
     gamma: float | None = None  # response curve; None: the camera's
     bayer: str | None = None  # RGGB, BGGR, GRBG or GBRG for a colour sensor

@@ -85,7 +85,7 @@ def _track(position: Array, angles: Array, count: int, closed: bool) -> Track:
 
 
 def _pose(position: Array, angles: Array) -> Array:
-    """Camera-to-world from position and (pitch, yaw, roll): roll about z first, then pitch about x, then yaw about y."""
+    """Camera-to-world from position and (pitch, yaw, roll): roll about z first, then pitch, then yaw about y."""
     (sp, sy, sr), (cp, cy, cr) = np.sin(angles), np.cos(angles)
     yaw = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
     pitch = np.array([[1, 0, 0], [0, cp, sp], [0, -sp, cp]])  # positive looks down (y is down)

@@ -49,7 +49,7 @@ class Renderer:
         scene: Scene,
         *,
         samples: int = 4,
-        aperture: float = 0.75,
+        aperture: float = 0.5,
         threads: int = 2,
         sensor: SensorModel | None = None,
         seed: int = 0,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from prism_vo.simulate import furniture as f
@@ -100,12 +102,9 @@ def wires(rng: np.random.Generator) -> MeshBuilder:
     for z, gap in ((0.8, 0.11), (1.2, 0.08), (1.6, 0.06)):
         f.fence(b, (-0.8, z), (0.8, z), TOP, 0.7, gap, 0.008, f.METAL)
     for _ in range(30):
-        points = np.cumsum(rng.normal(0, 0.09, (8, 3)), 0) + (
-            rng.uniform(-0.6, 0.6),
-            -0.1,
-            rng.uniform(0.8, 1.7),
-        )
-        for p, q in zip(points, points[1:]):
+        points = np.cumsum(rng.normal(0, 0.09, (8, 3)), 0)
+        points += np.array([rng.uniform(-0.6, 0.6), -0.1, rng.uniform(0.8, 1.7)])
+        for p, q in pairwise(points):
             b.cylinder(p, q - p, 0.006, f.pick(rng, (f.BRICK, f.DARK_WOOD, f.LEAVES)), 5, caps=False)
     f.clutter(b, (-0.9, 0.9), (0.9, 1.8), TOP, 10, rng, (0.08, 0.25))
     return b

@@ -15,7 +15,8 @@ def _along_walls(b: MeshBuilder, low: tuple[float, float], high: tuple[float, fl
                  every: float) -> None:  # fmt: skip
     """Shelves, boxes, plants and posters along the four walls of (x, z) low to high."""
     sides = (((low[0], low[1]), (high[0], low[1]), 0.0), ((high[0], low[1]), (high[0], high[1]), -np.pi / 2),
-             ((high[0], high[1]), (low[0], high[1]), np.pi), ((low[0], high[1]), (low[0], low[1]), np.pi / 2))  # fmt: skip
+             ((high[0], high[1]), (low[0], high[1]), np.pi),
+             ((low[0], high[1]), (low[0], low[1]), np.pi / 2))  # fmt: skip
     for start, end, yaw in sides:
         a, e = np.array(start), np.array(end)
         length = np.linalg.norm(e - a)
@@ -75,7 +76,7 @@ def living_room(rng: np.random.Generator) -> MeshBuilder:
 def corridor(rng: np.random.Generator) -> MeshBuilder:
     """A corridor of 2.2 m around a block of 10 × 7 m, with doors, notice boards and niches."""
     b = MeshBuilder()
-    outer, inner = (7.2, 5.7), (5.0, 3.5)
+    outer, inner = (7.2, 5.7), (4.7, 3.2)
     f.room(b, (-outer[0], -1.1, -outer[1]), (outer[0], FLOOR, outer[1]),
            (f.PLASTER, f.BRICK, f.PLASTER, f.PLAIN), f.PAVING, f.PLAIN)  # fmt: skip
     b.box((0, 0.2, 0), (2 * inner[0], 2.6, 2 * inner[1]), f.PLASTER, 0.0, rng)

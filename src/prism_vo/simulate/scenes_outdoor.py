@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from prism_vo.simulate import furniture as f
 from prism_vo.simulate.mesh import MeshBuilder
 
 GROUND = 1.55
+HILLS = f.Material("rough", 60.0, (0.4, 0.5, 0.5), (0.8, 0.9, 0.9))
 
 
 def _horizon(b: MeshBuilder, rng: np.random.Generator, near: float, count: int = 26) -> None:
@@ -24,11 +27,10 @@ def _horizon(b: MeshBuilder, rng: np.random.Generator, near: float, count: int =
         at = distance * np.array([np.sin(angle), np.cos(angle)])
         f.house(b, at, rng.uniform((14, 8, 10), (40, 30, 24)), GROUND, rng)
     ring = np.linspace(0, 2 * np.pi, 49)
-    for a, n in zip(ring[:-1], ring[1:]):
+    for a, n in pairwise(ring):
         p, q = np.array([np.sin(a), 0, np.cos(a)]) * 500, np.array([np.sin(n), 0, np.cos(n)]) * 500
         rise = 25 + 22 * np.sin(3 * a + 1) + 12 * np.sin(7 * a)
-        b.quad(p + (0, GROUND - rise, 0), q - p, (0, rise, 0), f.Material("rough", 60.0, (0.4, 0.5, 0.5), (0.8, 0.9, 0.9)),
-               rng.random(2))  # fmt: skip
+        b.quad(p - np.array([0, rise - GROUND, 0]), q - p, (0, rise, 0), HILLS, rng.random(2))
 
 
 def _row_of_houses(
@@ -56,7 +58,7 @@ def _street_furniture(
     length = float(np.linalg.norm(end - start))
     direction = (end - start) / length
     yaw = float(np.arctan2(direction[0], direction[1]))
-    for s in np.arange(3.0, length - 2, every):
+    for s in np.arange(5.0, length - 5, every):
         at = start + direction * s
         choice = rng.random()
         if choice < 0.3:

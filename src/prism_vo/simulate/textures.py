@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import cv2
 import numpy as np
@@ -47,7 +47,7 @@ def make_atlas(layers: dict[str, Layer]) -> Atlas:
     return Atlas(np.concatenate(parts), np.array(starts, np.int64), tuple(layers))
 
 
-@lru_cache(maxsize=None)
+@cache
 def standard_layer(name: str) -> Layer:
     """One of the layers built-in scenes draw from (made once a process)."""
     return _softened(MAKERS[name](np.random.default_rng(1000 + list(MAKERS).index(name))))
@@ -57,7 +57,7 @@ def _softened(layer: Layer) -> Layer:
     """Printed edges are never sharper than a texel or two: a Gaussian, across the tile's border too."""
     pad = 8
     wide = np.pad(layer, pad, mode="wrap")
-    return cv2.GaussianBlur(wide, (0, 0), SOFTNESS)[pad:-pad, pad:-pad].copy()
+    return np.asarray(cv2.GaussianBlur(wide, (0, 0), SOFTNESS)[pad:-pad, pad:-pad], np.float32).copy()
 
 
 def atlas_for(names: set[str], extra: dict[str, Layer] | None = None) -> Atlas:
@@ -169,9 +169,9 @@ def _cells(rng: np.random.Generator) -> Layer:
     from scipy.spatial import cKDTree
 
     seeds = rng.random((1000, 2)) * SIZE
-    tree = cKDTree(seeds, boxsize=SIZE)
+    tree = cKDTree(seeds, boxsize=np.array([SIZE, SIZE]))
     yy, xx = np.mgrid[0:SIZE, 0:SIZE]
-    distance, owner = tree.query(np.stack([xx, yy], -1).reshape(-1, 2) + 0.5, k=2)
+    distance, owner = (np.asarray(a) for a in tree.query(np.stack([xx, yy], -1).reshape(-1, 2) + 0.5, k=2))
     joint = np.clip((distance[:, 1] - distance[:, 0]) / 7.0, 0, 1).reshape(SIZE, SIZE)
     grey = rng.uniform(0.25, 0.9, len(seeds))[owner[:, 0]].reshape(SIZE, SIZE)
     dome = 1.0 - 0.010 * distance[:, 0].reshape(SIZE, SIZE)

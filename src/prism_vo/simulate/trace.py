@@ -38,9 +38,12 @@ class Bundle:
 
 def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: Float32, out: Float32) -> None:
     """Add the light of the first ``count`` rays to ``out[target]``."""
-    light, flag = np.empty(count, np.float32), np.empty(count, np.uint8)
     atlas = scene.atlas
     for _ in range(MAX_BOUNCES):
+        light, flag = (
+            np.empty(count, np.float32),
+            np.empty(count, np.uint8),
+        )  # glass doubles the number of rays
         hits = geometry.intersect(rays.origin[:count], rays.direction[:count])
         kernels.shade(
             count, hits.face, hits.u, hits.v, hits.depth, rays.travelled, rays.direction, rays.kind, rays.channel,
@@ -48,7 +51,7 @@ def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: F
             atlas.texels, atlas.starts, light, flag,
         )  # fmt: skip
         kernels.accumulate(count, rays.target, rays.weight, light, out)
-        if not geometry.has_special or not (marked := int(flag[:count].sum())):
+        if not geometry.has_special or not (marked := int(flag.sum())):
             return
         following = Bundle.empty(2 * marked)
         count = kernels.scatter(

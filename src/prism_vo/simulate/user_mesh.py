@@ -55,11 +55,10 @@ def orbit(scene: Scene) -> PathSpec:
     corners = np.concatenate(scene.still.corners).reshape(-1, 3)
     low, high = corners.min(0), corners.max(0)
     middle, size = (low + high) / 2, float(np.linalg.norm(high - low))
+    x, y, z = (float(v) for v in middle)
     start = (float(middle[0]), float(middle[1]), float(low[2] - 0.9 * size))
     extent = (0.22 * size, 0.1 * size, 0.1 * size)
-    return PathSpec(
-        "sweep", (start,), 0.01, target=tuple(float(v) for v in middle), extent=extent, frames=240
-    )
+    return PathSpec("sweep", (start,), 0.01, target=(x, y, z), extent=extent, frames=240)
 
 
 def _add_part(builder: MeshBuilder, layers: dict[str, Layer], part: Any, index: int, turn: Array) -> None:
@@ -92,7 +91,8 @@ def _own_texture(part: Any) -> tuple[Array | None, Layer | None]:
     if uv is None or picture is None or len(uv) != len(part.vertices):
         return None, None
     grey = np.asarray(picture.convert("L"), np.float32) / 255.0
-    return np.asarray(uv, float)[part.faces], cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
+    layer = np.asarray(cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA), np.float32)
+    return np.asarray(uv, float)[part.faces], layer
 
 
 def _mean_color(part: Any) -> tuple[float, float, float]:
