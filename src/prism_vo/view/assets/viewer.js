@@ -139,8 +139,8 @@ class Viewer {
     if (this.show.grid) this.drawGrid(g, b);
     this.drawnPoints = 0;
     if (this.show.cloud) { this.splat(b); g.drawImage(this.layer, 0, 0); }
-    if (this.show.truth && this.scene.truth.length) this.drawLine(g, b, this.scene.truth, this.ink("truth"), 2.0, true);
-    if (this.show.path) this.scene.path.forEach((part) => this.drawLine(g, b, part, this.ink("accent"), 2.2, false));
+    if (this.show.truth && this.scene.truth.length) this.drawLine(g, b, this.scene.truth, this.ink("truth"), 5.5);
+    if (this.show.path) this.scene.path.forEach((part) => this.drawLine(g, b, part, this.ink("accent"), 2.0));
     if (this.show.cameras) this.drawCameras(g, b);
     this.drawScaleBar(g);
   }
@@ -185,26 +185,24 @@ class Viewer {
     g.lineTo(q[0], q[1]);
   }
 
-  stroke(g, color, width, dash, make) {
+  stroke(g, color, width, make) {
     g.beginPath();
     make();
     g.strokeStyle = color;
     g.lineWidth = width * this.ratio;
-    g.setLineDash(dash.map((d) => d * this.ratio));
     g.lineJoin = g.lineCap = "round";
     g.stroke();
-    g.setLineDash([]);
   }
 
-  drawLine(g, b, line, color, width, dashed) {
-    this.stroke(g, color, width, dashed ? [1, 5] : [], () => {
+  drawLine(g, b, line, color, width) {
+    this.stroke(g, color, width, () => {
       for (let n = 1; n < line.length; n++) this.segment(g, line[n - 1], line[n], b);
     });
   }
 
   drawCameras(g, b) {
     const size = 0.035 * this.scene.radius, tall = size * this.scene.aspect;
-    this.stroke(g, this.ink("accent"), 1.0, [], () => {
+    this.stroke(g, this.ink("accent"), 1.0, () => {
       for (const [c, r] of this.scene.cameras) {
         const at = (x, y, z) => [0, 1, 2].map((k) => c[k] + r[3 * k] * x + r[3 * k + 1] * y + r[3 * k + 2] * z);
         const corners = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) => at(x * size / 2, y * tall / 2, size));
@@ -216,7 +214,7 @@ class Viewer {
   drawGrid(g, b) {
     const { centre, radius, floor } = this.scene, step = roundLength(radius / 3), half = Math.ceil(2 * radius / step);
     const x0 = Math.round(centre[0] / step), z0 = Math.round(centre[2] / step);
-    this.stroke(g, this.ink("grid"), 0.7, [], () => {
+    this.stroke(g, this.ink("grid"), 0.7, () => {
       for (let k = -half; k <= half; k++) {
         const [x, z] = [(x0 + k) * step, (z0 + k) * step];
         const [xa, xb, za, zb] = [(x0 - half) * step, (x0 + half) * step, (z0 - half) * step, (z0 + half) * step];
@@ -230,7 +228,7 @@ class Viewer {
   drawScaleBar(g) {
     const perMetre = this.focal / this.distance, length = roundLength(0.22 * this.width / perMetre), px = length * perMetre;
     const x = 16 * this.ratio, y = this.height - 18 * this.ratio, tick = 5 * this.ratio;
-    this.stroke(g, this.ink("ink"), 1.6, [], () => {
+    this.stroke(g, this.ink("ink"), 1.6, () => {
       g.moveTo(x, y - tick); g.lineTo(x, y + tick); g.moveTo(x, y); g.lineTo(x + px, y); g.moveTo(x + px, y - tick); g.lineTo(x + px, y + tick);
     });
     g.fillStyle = this.ink("ink");
