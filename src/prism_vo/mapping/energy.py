@@ -14,6 +14,8 @@ from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import Points
 from prism_vo.mapping.residuals import (
     BLOCK,
+    NONE,
+    OUTSIDE,
     DepthTerms,
     PairGeometry,
     assemble_pairs,
@@ -111,6 +113,7 @@ class WindowEnergy:
     eta: float
     huber: float
     depth_huber: float
+    outside_cost: NDArray[np.float32] | None = None  # (N, K), of residuals out of view; None: the gates
 
     def linearize(self, state: State) -> Linearization:
         """H, b and E at a state."""
@@ -120,7 +123,8 @@ class WindowEnergy:
         h_pair, b_pair = np.empty((frames, frames, BLOCK, BLOCK)), np.empty((frames, frames, BLOCK))
         h_cross = np.empty((count, BLOCK * frames))
         curvature, slope = np.empty(count), np.empty(count)
-        residual_state, energies = p.state.copy(), np.zeros((count, frames), np.float32)
+        cost = self.outside_cost if self.outside_cost is not None else self.gates
+        residual_state, energies = p.state.copy(), np.broadcast_to(cost, (count, frames)).copy()
         intrinsics = np.array([self.view.focal_px, self.view.cx, self.view.cy], np.float32)
         photometric = linearize_photometric(
             self.images, self.slots, intrinsics, now.rotation, now.translation, now.brightness,
@@ -159,7 +163,7 @@ class Solved:
 
 def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterations: int) -> Solved:
     """LM: a step is taken only if the true energy falls; an unhealthy step is damped, never taken."""
-    now = energy.linearize(state)
+    energy, now, outside = _settle_borders(energy, state)
     accepted = [now.system.energy]
     damping, healthy = 1e-4, True
     for _ in range(iterations):
@@ -182,7 +186,26 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
             damping = max(damping * 10.0, 1e-5)
             if _is_small(step, state):
                 break
+    now = replace(now, state=np.where(outside, OUTSIDE, now.state).astype(np.int8))
     return Solved(state, now, accepted, healthy)
+
+
+def _settle_borders(
+    energy: WindowEnergy, state: State
+) -> tuple[WindowEnergy, Linearization, NDArray[np.bool_]]:
+    """Make the energy continuous across the image border for one solve.
+
+    A residual out of view at the start takes no part, one that leaves on the way keeps the energy it started with:
+    a jump at the border would refuse good steps for the sake of a few points crossing it.
+    """
+    start = energy.linearize(state)
+    outside = start.state == OUTSIDE
+    dropped = float(start.energies[outside].sum())
+    points = replace(energy.points, state=np.where(outside, NONE, energy.points.state).astype(np.int8))
+    cost = np.minimum(start.energies, energy.gates[None, :])
+    system = replace(start.system, energy=start.system.energy - dropped)
+    start = replace(start, system=system, photometric=start.photometric - dropped)
+    return replace(energy, points=points, outside_cost=cost), start, outside
 
 
 def _is_small(step: Step, state: State) -> bool:

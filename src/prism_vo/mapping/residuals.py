@@ -70,7 +70,7 @@ def linearize_photometric(
     huber, gate,  # (K,) float32: energy above which a target's residual is an outlier
     h_pair, b_pair,  # (K, K, 8, 8), (K, K, 8) float64 out, relative pose and brightness of a pair
     h_cross, h_depth, b_depth,  # (N, 8K), (N,), (N,) float64 out
-    energy,  # (N, K) float32 out
+    energy,  # (N, K) float32, in: what a residual costs that is out of view; out: its energy
 ):  # fmt: skip
     """Accumulate JᵀWJ and JᵀWr of all photometric residuals; returns the total (gated, Huber) energy.
 
@@ -154,8 +154,7 @@ def linearize_photometric(
                 sbr -= w * res
             if not inside:
                 state[n, j] = OUTSIDE
-                energy[n, j] = gate[j]
-                total += gate[j]
+                total += energy[n, j]
                 continue
             if res_energy > gate[j]:
                 state[n, j] = OUTLIER
