@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import yaml
 from plane_scene import pinhole_view, write_decoded_sequence
 
 from prism_vo import se3
@@ -183,6 +185,21 @@ def test_colmap_model_reprojects(sequence: Path, tmp_path: Path) -> None:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = se3.quaternion_to_rotation(np.array([x, y, z, w])), t
     np.testing.assert_allclose(T @ truth.poses[3], np.eye(4), atol=1e-9)
+
+
+def test_synchronised_images_are_exported_as_they_are(sequence: Path, tmp_path: Path) -> None:
+    arguments = ["export", str(sequence), "--as", "dso", "--images", "mono", "--out", str(tmp_path / "dso")]
+    assert main(arguments) == 2, "this recording has none"
+    folder = tmp_path / "with_mono"
+    shutil.copytree(sequence, folder)
+    (folder / "mono").mkdir()
+    numbers = {"width": 50, "height": 40, "fx": 60.0, "fy": 60.0, "cx": 24.0, "cy": 19.5}
+    (folder / "mono.yaml").write_text(yaml.safe_dump(numbers))
+    for k in range(COUNT):
+        cv2.imwrite(str(folder / f"mono/{k:06d}.png"), np.full((40, 50), 10 * k, np.uint8))
+    assert main([*arguments[:1], str(folder), *arguments[2:]]) == 0
+    assert (tmp_path / "dso/camera.txt").read_text().splitlines()[:2] == ["Pinhole 60 60 24 19.5 0", "50 40"]
+    assert (cv2.imread(str(tmp_path / "dso/images/000003.png"), cv2.IMREAD_UNCHANGED) == 30).all()
 
 
 def test_export_never_writes_into_a_full_folder(

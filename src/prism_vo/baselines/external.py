@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class ProgramSettings(StrictModel):
     vocabulary: str | None = None  # ORB-SLAM3
     working_directory: str | None = None  # where it finds its weights and settings
     timeout: float = 3600.0  # s
+    images: Literal["focused", "mono"] = (
+        "focused"  # of the plenoptic camera, or of the one recorded beside it
+    )
 
 
 class ProgramsFile(StrictModel):

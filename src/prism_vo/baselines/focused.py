@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.config import DecodeConfig
 from prism_vo.datasets import Sequence
+from prism_vo.datasets.images import read_image
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import DecodedFrame, RawFrame
+from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,41 @@ def focused_frames(
         raw = sequence[index]
         assert isinstance(raw, RawFrame)
         yield FocusedFrame(decoder.focus(raw), lambda raw=raw: decoder.dense(raw))  # type: ignore[misc]
+
+
+def synchronised_frames(
+    sequence: Sequence, indices: Iterable[int] | None = None
+) -> tuple[Iterator[FocusedFrame], FocusedView]:
+    """Images of the ordinary camera recorded beside the plenoptic one (``mono/`` and ``mono.yaml``), and its view."""
+    folder = getattr(sequence, "path", None)
+    if folder is None or not (folder / "mono.yaml").is_file():
+        raise InputError(f"{sequence.name}: has no synchronised monocular images (mono/ and mono.yaml).")
+    model = parse_strict(_MonoCamera, read_yaml(folder / "mono.yaml"), folder / "mono.yaml")
+    view = replace(
+        sequence.camera.view("central"),
+        width=model.width, height=model.height, focal_px=model.fx, cx=model.cx, cy=model.cy,
+    )  # fmt: skip
+
+    def frames() -> Iterator[FocusedFrame]:
+        for index in range(len(sequence)) if indices is None else indices:
+            image = read_image(folder / "mono" / f"{index:06d}.png").astype(np.float32)
+            exposure = None if sequence.exposures is None else float(sequence.exposures[index])
+            frame = DecodedFrame(index, float(sequence.times[index]), view, image, None, None, None, exposure)
+            yield FocusedFrame(frame, lambda frame=frame: with_depth(frame))  # type: ignore[misc]
+
+    return frames(), view
+
+
+class _MonoCamera(StrictModel):
+    """``mono.yaml``: pinhole of the synchronised camera (square pixels), unit of the depth camera's images."""
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    depth_scale: float = 5000.0
 
 
 def view_of(sequence: Sequence, config: DecodeConfig | None = None) -> FocusedView:

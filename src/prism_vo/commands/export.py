@@ -13,6 +13,7 @@ def export(
     sequence: Path,
     *,
     form: Annotated[Literal["mono", "rgbd", "dso", "orbslam3", "tum", "colmap"], Parameter(name="--as")],
+    images: Literal["focused", "mono"] = "focused",
     out: Path | None = None,
     first: int = 0,
     last: int | None = None,
@@ -27,6 +28,8 @@ def export(
         mono: images, intrinsics.txt, times.txt. rgbd: the same with 16-bit depth in millimetres. dso:
         camera.txt and times.txt as DSO reads them. orbslam3: TUM folder and settings file. tum: layout of the
         TUM RGB-D benchmark. colmap: images and a text model with the known poses.
+    images
+        focused: made from the plenoptic images. mono: of the ordinary camera recorded beside it, if there is one.
     out
         Folder to write; must not exist or be empty. Default: <sequence>_<form> in the current folder.
     first
@@ -37,7 +40,7 @@ def export(
     from rich.progress import track
 
     from prism_vo.baselines.export import export_sequence
-    from prism_vo.baselines.focused import focused_frames, view_of
+    from prism_vo.baselines.focused import focused_frames, synchronised_frames, view_of
     from prism_vo.config import DecodeConfig
     from prism_vo.datasets import open_sequence
     from prism_vo.errors import ConfigError
@@ -48,10 +51,13 @@ def export(
         raise ConfigError(f"--first and --last must name frames between 0 and {len(recording) - 1}.")
     out = out or Path(f"{recording.name}_{form}")
     central = DecodeConfig(view="central")
-    frames = focused_frames(recording, central, range(first, stop))
+    chosen = range(first, stop)
+    if images == "mono":
+        frames, view = synchronised_frames(recording, chosen)
+    else:
+        frames, view = focused_frames(recording, central, chosen), view_of(recording, central)
     shown = track(frames, f"{recording.name} as {form}", total=stop - first)
-    exported = export_sequence(shown, view_of(recording, central), recording.groundtruth, form, out)
-    view = exported.view
+    exported = export_sequence(shown, view, recording.groundtruth, form, out)
     print(
         f"{len(exported.times)} images of {view.width} × {view.height}, focal length {view.focal_px:.2f} px, "
         f"principal point ({view.cx:.2f}, {view.cy:.2f}): {out}"

@@ -96,7 +96,8 @@ def drift_table(results: Results) -> Table:
                 if record["status"] != "ok":
                     cells = [record["status"], *["–"] * (len(quantities) - 1)]
                 else:
-                    cells = [shown(q.value(record)) for q in quantities]
+                    values = [q.value(record) for q in quantities]
+                    cells = ["not defined" if math.isinf(v) else number(v, 4) for v in values]
                 run = str(record["job"]["run"])
                 rows.append((sequence, method, run, *cells, record.get("alignment", "–")))
     return Table("Drift of every run", columns, tuple(rows))

@@ -114,16 +114,17 @@ def _trajectory(sequence: Sequence, poses: list[NDArray[np.float64]]) -> Traject
 def _external(name: str) -> Callable[..., MethodOutput]:
     def run(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) -> MethodOutput:
         from prism_vo.baselines.export import export_sequence
-        from prism_vo.baselines.focused import focused_frames, view_of
+        from prism_vo.baselines.focused import focused_frames, synchronised_frames, view_of
         from prism_vo.config import DecodeConfig
 
         settings = getattr(programs, name)
         find_executable(name, settings)  # before hours of decoding
         central = DecodeConfig(view="central")
-        frames = focused_frames(sequence, central)
-        exported = export_sequence(
-            frames, view_of(sequence, central), None, PROGRAMS[name].form, folder / "exported"
-        )
+        if settings.images == "mono":
+            frames, view = synchronised_frames(sequence)
+        else:
+            frames, view = focused_frames(sequence, central), view_of(sequence, central)
+        exported = export_sequence(frames, view, None, PROGRAMS[name].form, folder / "exported")
         trajectory = run_program(name, settings, exported, folder)
         return MethodOutput(trajectory, 0, f"{len(trajectory)} poses", settings.model_dump())
 
