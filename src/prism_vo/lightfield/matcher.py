@@ -102,9 +102,9 @@ class Matcher:
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
         found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
-        good = np.isfinite(found.slope) & (found.curvature > 0)
+        good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
         return fit_noise(
-            found.grey[good] + GREY_OFFSET, found.residual[good], (found.curvature / found.redundancy)[good]
+            found.grey[good] + GREY_OFFSET, found.residual[good], found.curvature[good] / found.redundancy[good]
         )
 
     def judge(

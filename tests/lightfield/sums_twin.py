@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow NumPy twin of the kernels: every lens, every sample, straight from the camera's own projection."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.lightfield.accumulate import RIM
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.distortion import distort, undistort
+
+Array = NDArray[np.float64]
+
+
+def samples_of(
+    geometry: StereoGeometry, raw: Array, xy: Array, rho: float, fall: float
+) -> tuple[Array, Array, Array]:
+    """Weights, grey values and baseline vectors of all lenses (rows) at TF positions (N, 2) in raw pixels."""
+    camera: PlenopticCamera = geometry.camera
+    centre = camera.principal_point
+    if geometry.view.name == "focal":
+        x_virtual = xy
+    else:  # a ray through the main lens' centre: x_V = x (b_L0 + v B)/(b_L0 + B)
+        stretch = (camera.b_L0 + camera.B / rho) / (camera.b_L0 + camera.B)
+        x_virtual = centre + (xy - centre) * stretch
+    c_image = undistort(camera.calibration, geometry.array.image_centres)
+    c_lens = geometry.array.lens_centres
+    weights, greys, baselines = [], [], []
+    for image_centre, lens_centre, stereo in zip(c_image, c_lens, geometry.lenses[:, :2]):
+        at = camera.raw_from_virtual(x_virtual, np.full(len(xy), rho), lens_centre)
+        q = ((at - image_centre) ** 2).sum(-1) / geometry.radius**2
+        grey = bilinear(raw, distort(camera.calibration, at))
+        seen = (q < 1) & np.isfinite(grey)
+        w = np.where(seen, np.clip((1 - q) / RIM, 0, 1) * (1 - fall * q), 0.0)
+        weights.append(w)
+        greys.append(np.where(seen, grey, 0.0))
+        baselines.append(xy - stereo)
+    return np.array(weights), np.array(greys), np.array(baselines)
+
+
+def bilinear(raw: Array, at: Array) -> Array:
+    """Bilinear sample; NaN where a tap is missing (≤ 0)."""
+    h, w = raw.shape
+    x, y = np.floor(at[:, 0]).astype(int), np.floor(at[:, 1]).astype(int)
+    u, v = at[:, 0] - x, at[:, 1] - y
+    inside = (x >= 0) & (y >= 0) & (x < w - 1) & (y < h - 1)
+    x, y = np.where(inside, x, 0), np.where(inside, y, 0)
+    taps = np.stack([raw[y, x], raw[y, x + 1], raw[y + 1, x], raw[y + 1, x + 1]])
+    value = (1 - v) * ((1 - u) * taps[0] + u * taps[1]) + v * ((1 - u) * taps[2] + u * taps[3])
+    return np.where(inside & (taps.min(0) > 0), value, np.nan)

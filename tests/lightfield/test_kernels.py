@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fast kernels against the slow twin, on both views and with distortion."""
+
+import numpy as np
+import pytest
+from light_fields import changed
+from sums_twin import samples_of
+
+from prism_vo.config import DecodeConfig
+from prism_vo.lightfield import accumulate as kernel
+from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.focus import FocusTable
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.matcher import lens_grid, raw_border
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.simulate import preset_camera
+
+FALL = 0.4
+BENT = {"distortion": {"radial": (4e-4, 0.0), "tangential": (2e-5, -3e-5)}}
+
+
+def geometry_of(view: str, distorted: bool) -> StereoGeometry:
+    sections = {"main_lens": BENT} if distorted else {}
+    camera = PlenopticCamera.from_calibration(changed(preset_camera("mini"), **sections))
+    return StereoGeometry.of(camera, DecodeConfig(view=view))
+
+
+def noise_image(geometry: StereoGeometry) -> np.ndarray:
+    sensor = geometry.camera.calibration.sensor
+    rng = np.random.default_rng(5)
+    raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
+    raw[rng.random(raw.shape) < 0.01] = 0.0  # pixels that must not be used
+    return raw
+
+
+@pytest.mark.parametrize("view", ["central", "focal"])
+@pytest.mark.parametrize("distorted", [False, True])
+@pytest.mark.parametrize("corner", [(20.0, 33.0), (180.3, 171.7), (330.0, 340.0)])
+def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[float, float]) -> None:
+    geometry = geometry_of(view, distorted)
+    raw, slope, step, nx, ny = noise_image(geometry), 0.34, 3.1, 9, 7
+    border = raw_border(geometry)
+    padded = np.full((raw.shape[0] + 2 * border, raw.shape[1] + 2 * border), kernel.OUTSIDE, np.float32)
+    padded[border:-border, border:-border] = np.where(raw > 0, raw, kernel.OUTSIDE)
+    grid, count = lens_grid(geometry), geometry.array.index.size
+    near, where = np.zeros((count, 10), np.float32), np.zeros((count, 4), np.int64)
+    x0, y0 = corner
+    found = kernel.gather_lenses(
+        geometry.lenses,
+        geometry.array.index,
+        grid,
+        slope,
+        grid[13],
+        x0,
+        y0,
+        x0 + step * nx,
+        y0 + step * ny,
+        near,
+        where,
+    )
+    sums = np.zeros((kernel.SUMS, nx * ny), np.float32)
+    kernel.accumulate(
+        padded, near, where, found, geometry.radius, slope, 1, FALL, 0.0, 0.0, step, nx, ny, True,
+        np.zeros((7, nx * ny), np.float32), np.zeros(nx * ny, np.uint32), sums,
+    )  # fmt: skip
+    yy, xx = np.mgrid[:ny, :nx]
+    xy = np.stack([x0 + step * xx.ravel(), y0 + step * yy.ravel()], -1)
+    w, grey, d = samples_of(geometry, raw, xy, float(geometry.inv_virtual_depth(slope)), FALL)
+    grey = grey - kernel.GREY_OFFSET
+    twin = [
+        w,
+        w**2,
+        w * grey,
+        w * grey**2,
+        w * d[..., 0],
+        w * d[..., 1],
+        w * grey * d[..., 0],
+        w * grey * d[..., 1],
+    ]
+    assert (w > 0).sum(0).mean() > 1.0  # the twin sees something
+    for row, expected in enumerate(twin):
+        scale = np.abs(expected).sum(0).max()
+        np.testing.assert_allclose(
+            sums[row], expected.sum(0), atol=3e-3 * scale if distorted else 2e-4 * scale
+        )
+
+
+def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:
+    geometry = geometry_of("central", False)
+    sensor = geometry.camera.calibration.sensor
+    rng = np.random.default_rng(2)
+    raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
+    image = FocusTable(geometry, Bands(1))(raw)
+    pixels = rng.integers(20, 170, (40, 2))
+    xy = geometry.camera.raw_from_tf(pixels)
+    centres = geometry.array.image_centres
+    slope = geometry.rest_slope
+    for (x, y), position in zip(pixels, xy):
+        offset = (position - centres) * slope
+        q = (offset**2).sum(-1) / geometry.radius**2
+        seen = q < 1
+        at = (centres + offset)[seen]
+        px = np.floor(at).astype(int)
+        u, v = (at - px).T
+        i, j = px.T
+        taps = raw[j, i] * (1 - u) * (1 - v) + raw[j, i + 1] * u * (1 - v)
+        taps += raw[j + 1, i] * (1 - u) * v + raw[j + 1, i + 1] * u * v
+        weight = (1 - q[seen]) ** 2
+        assert image[y, x] == pytest.approx((weight * taps).sum() / weight.sum(), abs=0.02)
