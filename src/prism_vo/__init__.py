@@ -1,4 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""prism-vo: metric visual odometry with a single focused plenoptic camera."""
+"""prism-vo: metric visual odometry with a single focused plenoptic camera.
+
+The names below are the public interface; each is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from prism_vo.config import Config as Config
+    from prism_vo.datasets import open_sequence as open_sequence
+    from prism_vo.errors import PrismError as PrismError
+    from prism_vo.evaluate.metrics import evaluate_trajectory as evaluate_trajectory
+    from prism_vo.lightfield import Decoder as Decoder
+    from prism_vo.odometry import Odometry as Odometry
+    from prism_vo.optics.camera import PlenopticCamera as PlenopticCamera
+    from prism_vo.pipeline import run as run
+    from prism_vo.trajectory import Trajectory as Trajectory
+    from prism_vo.trajectory import read_trajectory as read_trajectory
+    from prism_vo.types import RawFrame as RawFrame
+
+_HOMES = {
+    "Config": "prism_vo.config",
+    "Decoder": "prism_vo.lightfield",
+    "Odometry": "prism_vo.odometry",
+    "PlenopticCamera": "prism_vo.optics.camera",
+    "PrismError": "prism_vo.errors",
+    "RawFrame": "prism_vo.types",
+    "Trajectory": "prism_vo.trajectory",
+    "evaluate_trajectory": "prism_vo.evaluate.metrics",
+    "open_sequence": "prism_vo.datasets",
+    "read_trajectory": "prism_vo.trajectory",
+    "run": "prism_vo.pipeline",
+}
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'prism_vo' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

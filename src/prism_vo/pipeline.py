@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence as Many
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Many
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from prism_vo.config import Config
+from prism_vo.datasets.follow import FollowedSequence
 from prism_vo.datasets.sequence import Sequence
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
@@ -76,10 +78,13 @@ def run(
     folder = ResultsFolder(out, sequence, config, force) if out is not None else None
     sensor = sensor_for(sequence.camera, config, sequence.white, sequence[0])
     odometry = Odometry(sequence.camera, config, sensor)
+    indices: Iterable[int] = range(count)
+    if isinstance(sequence, FollowedSequence):  # nothing to read ahead: every frame is worked on when it comes
+        indices, threads = sequence.arriving(frames), False
     reports: list[FrameReport] = []
     start = time.perf_counter()
     try:
-        for frame, focused, seconds in _frames(sequence, sensor, count, threads):
+        for frame, focused, seconds in _frames(sequence, sensor, indices, threads):
             report = odometry(frame, focused)
             report = replace(report, seconds={**report.seconds, "decode": seconds})
             reports.append(report)
@@ -88,7 +93,7 @@ def run(
             for sink in sinks:
                 sink.on_frame(report, focused, odometry)
             if progress is not None:
-                progress(len(reports), count, report)
+                progress(len(reports), max(count, len(reports)), report)
     finally:
         if folder is not None:
             folder.close(odometry)
@@ -102,7 +107,7 @@ def run(
 
 
 def _frames(
-    sequence: Sequence, sensor: Sensor, count: int, threads: bool
+    sequence: Sequence, sensor: Sensor, indices: Iterable[int], threads: bool
 ) -> Iterator[tuple[Frame, DecodedFrame, float]]:
     """Frames in order with their totally focused image and the seconds that took."""
 
@@ -113,15 +118,15 @@ def _frames(
         return frame, focused, time.perf_counter() - start
 
     if not threads:
-        for index in range(count):
-            yield load(index)
+        yield from map(load, indices)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="focus") as pool:
         waiting: list[Future[tuple[Frame, DecodedFrame, float]]] = []
-        for index in range(count):
-            while len(waiting) < AHEAD and index + len(waiting) < count:
-                waiting.append(pool.submit(load, index + len(waiting)))
-            yield waiting.pop(0).result()
+        for index in indices:
+            waiting.append(pool.submit(load, index))
+            if len(waiting) == AHEAD:
+                yield waiting.pop(0).result()
+        yield from (future.result() for future in waiting)
 
 
 def _metrics(estimate: Trajectory, truth: Trajectory | None) -> tuple[TrajectoryMetrics | None, str | None]:

@@ -1,81 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``prism-vo demo``: simulate a few frames, describe them, decode one and compare it with the truth."""
+"""``prism-vo demo``: simulate a short loop, run on it, print the errors against the truth, write the report."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prism_vo.optics.calibration import Calibration
-    from prism_vo.simulate import Renderer
-    from prism_vo.trajectory import Trajectory
+    from prism_vo.commands.narration import Narration
+    from prism_vo.odometry import FrameReport, Odometry
+    from prism_vo.pipeline import RunResult
+    from prism_vo.types import DecodedFrame
 
 MARK = ".prism-vo-demo"  # in the folders a demo may replace
+CAMERA, FRAMES = "small", 60
 
 
-def demo(*, out: Path = Path("demo"), frames: int = 5) -> None:
-    """Simulate a short recording of a table with a small camera and decode it.
+def demo(
+    *, out: Path = Path("demo"), scene: str = "table", frames: int = FRAMES, camera: str = CAMERA
+) -> int:
+    """Simulate a short closed loop with a small camera, track it, and compare with the truth.
 
     Parameters
     ----------
     out
-        Folder for the recording; files of an earlier demo in it are replaced.
+        Folder for the recording and the results; an earlier demo in it is replaced.
+    scene
+        A scene of `prism-vo simulate --list`.
     frames
         Number of frames.
+    camera
+        A camera preset of `prism-vo simulate --list`.
     """
-    import numpy as np
-
-    from prism_vo.commands.info import info
+    from prism_vo.commands.narration import Narration
+    from prism_vo.commands.output import print_summary
     from prism_vo.errors import ConfigError
-    from prism_vo.simulate import CATALOGUE, Renderer, SensorModel, build_scene, plan, preset_camera
-    from prism_vo.trajectory import Trajectory
 
-    if frames < 2:
-        raise ConfigError(f"--frames is {frames}; a recording has at least 2.")
-    calibration = preset_camera("mini")
-    track = plan(CATALOGUE["table"].path, frames=frames, seed=0)
-    renderer = Renderer(calibration, build_scene("table", seed=0), sensor=SensorModel(noise=1.0), seed=0)
-    truth = Trajectory(np.arange(frames) / calibration.frame_rate, np.asarray(track.poses[:frames]))
-    _write(out, calibration, renderer, truth)
-    info(out)
-    quality = _focus_quality(out, renderer, truth)
-    print(f"\nfocused image of frame 0 against the exact one: {quality:.1f} dB PSNR")
+    if frames < 10:
+        raise ConfigError(f"--frames is {frames}; a loop has at least 10.")
+    _clear(out)
+    with Narration() as say:
+        result = _simulate_and_run(out, scene, frames, camera, say)
+    print_summary(result)
+    print(f"Report: {(out / 'results' / 'report.html').resolve()}")
+    return 0 if result.lost == 0 and result.segments == 1 else 3
 
 
-def _write(out: Path, calibration: Calibration, renderer: Renderer, truth: Trajectory) -> None:
-    """The recording as a native sequence folder."""
-    import cv2
-
+def _clear(out: Path) -> None:
     from prism_vo.errors import InputError
-    from prism_vo.optics.calibration import save_calibration
-    from prism_vo.trajectory import write_trajectory
 
     if out.exists() and not (out / MARK).exists():
         raise InputError(f"{out}: exists and is no earlier demo; give another --out.")
-    (out / "raw").mkdir(parents=True, exist_ok=True)
+    for part in ("recording", "results"):
+        shutil.rmtree(out / part, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
     (out / MARK).touch()
-    for stale in (out / "raw").glob("*.png"):
-        stale.unlink()
-    save_calibration(calibration, out / "camera.yaml")
-    write_trajectory(truth, out / "groundtruth.txt")
-    cv2.imwrite(str(out / "white.png"), renderer.white())
-    for index, (time, pose) in enumerate(truth):
-        cv2.imwrite(str(out / "raw" / f"{index:06d}.png"), renderer.raw(pose, frame=index, time=time))
 
 
-def _focus_quality(out: Path, renderer: Renderer, truth: Trajectory) -> float:
-    import numpy as np
-
-    from prism_vo.config import DecodeConfig
+def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narration) -> RunResult:
+    say("loading")
+    from prism_vo import pipeline
     from prism_vo.datasets import open_sequence
-    from prism_vo.lightfield import Decoder
-    from prism_vo.types import RawFrame
+    from prism_vo.simulate.options import SimulateOptions
+    from prism_vo.simulate.write import simulate_sequence
+    from prism_vo.view.report import ReportSink
 
-    sequence = open_sequence(out)
-    frame = sequence[0]
-    assert isinstance(frame, RawFrame)
-    focused = Decoder(sequence.camera, DecodeConfig(), white=sequence.white).focus(frame).image
-    exact = renderer.view_truth(truth.poses[0], "central").image
-    error = (focused - exact)[8:-8, 8:-8]
-    return float(10 * np.log10(255.0**2 / np.mean(error**2)))
+    recording = out / "recording"
+    options = SimulateOptions(camera=camera, frames=frames, truth_every=0)
+    say(f"rendering '{scene}' (compiles on the first run)")
+    simulate_sequence(
+        scene, recording, options, progress=lambda done, total: say(f"rendering '{scene}'", done, total)
+    )
+    say("compiling the odometry (first run only)")
+    return pipeline.run(
+        open_sequence(recording), out=out / "results",
+        sinks=[_Announcement(say), ReportSink(out / "results")],
+        progress=lambda done, total, report: say(f"tracking, {report.status}", done, total),
+    )  # fmt: skip
+
+
+class _Announcement:
+    """Says that the report is being drawn, which takes some seconds."""
+
+    def __init__(self, say: Narration) -> None:
+        self._say = say
+
+    def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
+        """Progress is told elsewhere."""
+
+    def on_end(self, result: RunResult) -> None:
+        """The report comes next."""
+        self._say("drawing the report")

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from prism_vo.pipeline import Sink
 
 
 def run(
@@ -20,8 +24,13 @@ def run(
     frames: int | None = None,
     threads: bool = True,
     report: bool = True,
+    view: Annotated[bool, Parameter(negative=())] = False,
+    record: Path | None = None,
+    follow: float | None = None,
     force: bool = False,
     quiet: Annotated[bool, Parameter(alias="-q")] = False,
+    verbose: Annotated[bool, Parameter(alias="-v", negative=())] = False,
+    log_json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Track a sequence and write the results folder.
 
@@ -43,16 +52,27 @@ def run(
         Read and focus the next frames beside tracking; the results are the same bytes without.
     report
         Write report.html.
+    view
+        Watch in Rerun while it runs (extra `view`; listens on 127.0.0.1 only).
+    record
+        Write a Rerun recording (.rrd); needs no screen.
+    follow
+        The folder still grows: take frames as they arrive, end after so many seconds without a new one.
     force
         Overwrite the results of another run in --out.
     quiet
         Print nothing but errors.
+    verbose
+        One line a keyframe.
+    log_json
+        One JSON object a frame on standard output, for other programs, instead of the summary.
     """
     from prism_vo import pipeline
     from prism_vo.commands.output import RunProgress, print_summary
     from prism_vo.config import Config
     from prism_vo.config_file import check_config, load_config
     from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.follow import FollowedSequence
 
     settings = load_config(config) if config is not None else Config()
     if variant is not None:
@@ -60,15 +80,13 @@ def run(
     if seed is not None:
         settings = replace(settings, seed=seed)
     check_config(settings)
-    data = open_sequence(sequence)
+    data = open_sequence(sequence) if follow is None else FollowedSequence(sequence, follow)
     folder = out if out is not None else free_folder(Path("results"), data.name)
-    sinks: list[pipeline.Sink] = []
-    if report:
-        sinks += _report_sink(folder)
-    with RunProgress(quiet) as progress:
+    sinks = _sinks(folder, report, view, record, verbose, log_json)
+    with RunProgress(quiet or verbose or log_json) as progress:
         result = pipeline.run(data, settings, folder, sinks=sinks, progress=progress, frames=frames,
                               threads=threads, force=force)  # fmt: skip
-    if not quiet:
+    if not quiet and not log_json:
         print_summary(result)
     return 3 if result.lost or result.segments > 1 else 0
 
@@ -83,9 +101,23 @@ def free_folder(parent: Path, name: str) -> Path:
     return parent / f"{name}-{number}"
 
 
-def _report_sink(folder: Path) -> list:  # type: ignore[type-arg]
-    try:
+def _sinks(
+    folder: Path, report: bool, view: bool, record: Path | None, verbose: bool, log_json: bool
+) -> list[Sink]:
+    """Everybody who looks on. Rerun comes first: if it is missing, that is said before anything runs."""
+    sinks: list[Sink] = []
+    if view or record is not None:
+        from prism_vo.view.rerun_sink import RerunSink
+
+        sinks += [RerunSink(None)] if view else []
+        sinks += [RerunSink(record)] if record is not None else []
+    if report:
         from prism_vo.view.report import ReportSink
-    except ImportError:
-        return []
-    return [ReportSink(folder)]
+
+        sinks.append(ReportSink(folder))
+    if verbose or log_json:
+        from prism_vo.view.log import JsonLog, KeyframeLog
+
+        sinks += [KeyframeLog(sys.stderr)] if verbose else []
+        sinks += [JsonLog(sys.stdout)] if log_json else []
+    return sinks

@@ -30,7 +30,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
     cloud = _thinned(result.odometry.cloud())
     points = cloud.points.astype(np.float64)
     path = result.trajectory.positions
-    truth = _truth(result.truth, alignment)
+    truth = truth_in_estimate(result.truth, alignment)
     keyframes = result.odometry.keyframe_trajectory()
     centre, radius, floor = _extent(points, path)
     view = result.odometry.view
@@ -49,6 +49,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
         "cameras": [[_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]],
         "centre": _rounded(centre), "radius": round(radius, 4), "floor": round(floor, 4),
         "grain": round(radius / 150, 6), "aspect": view.height / view.width,
+        "camera": round(min(0.035 * radius, 0.12 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
     }  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def _thinned(cloud: PointCloud) -> PointCloud:
     )
 
 
-def _truth(truth: Trajectory | None, alignment: AlignedError | None) -> Array:
+def truth_in_estimate(truth: Trajectory | None, alignment: AlignedError | None) -> Array:
+    """Positions of the truth (M, 3) brought into the world of the estimate; empty without an alignment."""
     if truth is None or alignment is None:
         return np.zeros((0, 3))
     return alignment.transform.inverse().apply(truth.positions)

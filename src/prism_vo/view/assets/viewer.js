@@ -33,15 +33,36 @@ class Viewer {
     this.coloring = "image";
     this.layer = document.createElement("canvas");
     this.drawnPoints = 0;
-    this.reset();
     this.listen();
     this.resize();
+    this.reset();
+  }
+
+  fit() {
+    // turn the view as asked, then move and zoom until path and cloud (without its outermost points) fill it
+    this.target = this.scene.centre.slice();
+    this.distance = 2.3 * this.scene.radius;
+    const path = this.scene.path.flat(), cloud = [], every = 3 * Math.ceil(this.points.length / 6000);
+    for (let n = 0; n < this.points.length; n += every) cloud.push([...this.points.subarray(n, n + 3)]);
+    for (let turn = 0; turn < 6; turn++) {
+      const b = this.basis(), on = (line) => line.map((p) => this.project(p, b)).filter((q) => q[2] > 0);
+      const [near, far] = [on(path), on(cloud)];
+      const ends = [0, 1].map((axis) => {
+        const sorted = far.map((q) => q[axis]).sort((p, q) => p - q), cut = Math.floor(0.02 * sorted.length);
+        const all = near.map((q) => q[axis]).concat(sorted.slice(cut, sorted.length - cut));
+        return [Math.min(...all), Math.max(...all)];
+      });
+      const [[x0, x1], [y0, y1]] = ends;
+      if (!isFinite(x0 + x1 + y0 + y1)) return;
+      const step = this.distance / this.focal, dx = (x0 + x1 - this.width) / 2, dy = (y0 + y1 - this.height) / 2;
+      for (let k = 0; k < 3; k++) this.target[k] += step * (dx * b.right[k] + dy * b.down[k]);
+      this.distance *= Math.max((x1 - x0) / (0.86 * this.width), (y1 - y0) / (0.8 * this.height), 0.3);
+    }
   }
 
   reset(view) {
-    this.target = this.scene.centre.slice();
-    this.distance = 2.3 * this.scene.radius;
-    [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [-0.45, 0.5];
+    [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [-0.7, 0.55];
+    this.fit();
     this.redraw();
   }
 
@@ -131,7 +152,7 @@ class Viewer {
   }
 
   draw() {
-    if (!this.pixels) return;
+    if (!this.pixels || !this.target) return;
     const g = this.context, b = this.basis();
     const css = getComputedStyle(document.documentElement);
     this.ink = (name) => css.getPropertyValue(`--${name}`).trim();
@@ -201,7 +222,7 @@ class Viewer {
   }
 
   drawCameras(g, b) {
-    const size = 0.035 * this.scene.radius, tall = size * this.scene.aspect;
+    const size = this.scene.camera, tall = size * this.scene.aspect;
     this.stroke(g, this.ink("accent"), 1.0, () => {
       for (const [c, r] of this.scene.cameras) {
         const at = (x, y, z) => [0, 1, 2].map((k) => c[k] + r[3 * k] * x + r[3 * k + 1] * y + r[3 * k + 2] * z);

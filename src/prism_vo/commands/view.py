@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``prism-vo view``: look at a finished run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def view(
+    results: Path,
+    *,
+    rerun: Annotated[bool, Parameter(negative=())] = False,
+    record: Path | None = None,
+    open_: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
+) -> None:
+    """Open the report of a results folder in the browser, or its path and cloud in Rerun.
+
+    Parameters
+    ----------
+    results
+        Folder that `prism-vo run` wrote.
+    rerun
+        Show path, keyframes, cloud and curves in Rerun instead.
+    record
+        Write a Rerun recording (.rrd) instead of opening a window.
+    open_
+        Open the browser; otherwise only the path of the report is printed.
+    """
+    from prism_vo.errors import InputError
+    from prism_vo.results import TRAJECTORY
+
+    if not (results / TRAJECTORY).is_file():
+        raise InputError(f"{results}: holds no results; name a folder that `prism-vo run` wrote.")
+    if rerun or record is not None:
+        from prism_vo.view.replay import replay
+
+        replay(results, record)
+        return
+    page = results / "report.html"
+    if not page.is_file():
+        raise InputError(f"{results}: has no report.html; use --rerun, or run again without --no-report.")
+    print(page.resolve())
+    if open_:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())

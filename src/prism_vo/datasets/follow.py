@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording that is still being written: frames are handed out as they arrive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.datasets.registry import open_sequence
+from prism_vo.errors import InputError
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.trajectory import Trajectory
+from prism_vo.types import DecodedFrame, RawFrame
+
+T = TypeVar("T")
+POLL = 0.2  # s between looks at the folder
+
+
+class FollowedSequence:
+    """Satisfies ``Sequence``; ends when nothing new came for ``patience`` seconds.
+
+    A file that cannot be read yet, because it is still being written, is tried again until the patience ends.
+    """
+
+    def __init__(self, path: Path | str, patience: float = 10.0) -> None:
+        self.path, self.patience = Path(path), patience
+        self._now = self._persist(lambda: open_sequence(self.path))
+
+    @property
+    def name(self) -> str:
+        """Of the recording."""
+        return self._now.name
+
+    @property
+    def camera(self) -> PlenopticCamera:
+        """Of the recording."""
+        return self._now.camera
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """Of the frames so far, s."""
+        return self._now.times
+
+    @property
+    def exposures(self) -> NDArray[np.float64] | None:
+        """Of the frames so far, s."""
+        return self._now.exposures
+
+    @property
+    def groundtruth(self) -> Trajectory | None:
+        """What of it exists by now."""
+        return self._now.groundtruth
+
+    @property
+    def white(self) -> NDArray[Any] | None:
+        """The white image, if there is one."""
+        return self._now.white
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether frames come decoded."""
+        return self._now.is_decoded
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+    def __getitem__(self, index: int) -> RawFrame | DecodedFrame:
+        return self._persist(lambda: self._now[index])
+
+    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
+        return (self[index] for index in self.arriving())
+
+    def arriving(self, most: int | None = None) -> Iterator[int]:
+        """Indices of frames, each as soon as its file is there."""
+        index = 0
+        while most is None or index < most:
+            deadline = time.monotonic() + self.patience
+            while index >= len(self._now):
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(POLL)
+                self._refresh()
+            yield index
+            index += 1
+
+    def _refresh(self) -> None:
+        try:
+            self._now = open_sequence(self.path)
+        except InputError:  # times.txt and the images rarely grow in the same instant
+            return
+
+    def _persist(self, read: Callable[[], T]) -> T:
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                return read()
+            except InputError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL)

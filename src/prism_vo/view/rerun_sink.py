@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live view and recording with Rerun (extra ``view``). The viewer listens on 127.0.0.1 only."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.errors import InputError, MissingExtraError
+from prism_vo.view.pictures import CLASS_COLORS, depth_scale, sigma_scale
+from prism_vo.view.snapshots import selected_points, to_bytes
+
+if TYPE_CHECKING:
+    from prism_vo.odometry import FrameReport, Odometry
+    from prism_vo.pipeline import RunResult
+    from prism_vo.types import DecodedFrame
+
+LOCAL = "127.0.0.1"
+PATH_COLOR, TRUTH_COLOR = (217, 72, 15), (25, 113, 194)
+CLOUD_EVERY = 5  # keyframes between renewals of the whole cloud
+STAGES = ("decode", "pyramid", "track", "trace", "optimise", "select", "reference")
+
+
+def load_rerun() -> Any:
+    """The module, or one sentence saying how to get it."""
+    try:
+        import rerun
+    except ImportError as error:
+        raise MissingExtraError(
+            "Rerun is not installed; install it with: pip install 'prism-vo[view]' (report.html needs nothing)."
+        ) from error
+    return rerun
+
+
+def layout(rr: Any) -> Any:
+    """3-D on the left; images and curves on the right."""
+    import rerun.blueprint as rrb
+
+    images = rrb.Tabs(
+        rrb.Spatial2DView(origin="world/camera/image", name="focused image and points"),
+        rrb.Spatial2DView(origin="depth", name="inverse virtual depth"),
+        rrb.Spatial2DView(origin="sigma", name="σ"),
+    )
+    curves = rrb.Vertical(
+        rrb.TimeSeriesView(origin="eta", name="η"),
+        rrb.TimeSeriesView(origin="seconds", name="ms a stage"),
+        rrb.TimeSeriesView(origin="residual", name="tracking residual, grey"),
+    )
+    space = rrb.Spatial3DView(origin="world", name="path, window and map")
+    return rrb.Blueprint(
+        rrb.Horizontal(space, rrb.Vertical(images, curves), column_shares=[3, 2]), collapse_panels=True
+    )
+
+
+class RerunSink:
+    """Logs what the window sees; to a viewer it starts, or into a file."""
+
+    def __init__(self, record: Path | None = None) -> None:
+        self.rr, self.recording = open_recording(record)
+        self._path: list[NDArray[np.float64]] = []
+        self._keyframes = 0
+
+    def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
+        """Image, pose and curves of every frame; points and depth of keyframes."""
+        rr, rec = self.rr, self.recording
+        rec.set_time("frame", sequence=report.index)
+        rec.set_time("time", duration=report.time)
+        self._camera("world/camera", report.T_world_cam, odometry)
+        image = frame.color if frame.color is not None else to_bytes(frame.image)
+        rec.log("world/camera/image", rr.Image(image).compress(jpeg_quality=80))
+        if report.status != "lost":
+            self._path.append(report.T_world_cam[:3, 3])
+            rec.log("world/path", rr.LineStrips3D([np.array(self._path)], colors=[PATH_COLOR]))
+        for stage in STAGES:
+            if stage in report.seconds:
+                rec.log(f"seconds/{stage}", rr.Scalars(1e3 * report.seconds[stage]))
+        if report.track is not None:
+            rec.log("residual/rms", rr.Scalars(report.track.rms))
+        if report.mapping is not None:
+            rec.log("eta/eta", rr.Scalars(report.mapping.eta))
+        if report.status in ("keyframe", "recovered"):
+            self._keyframe(odometry)
+
+    def on_end(self, result: RunResult) -> None:
+        """Final path, truth in the same world, and the whole cloud."""
+        from prism_vo.view.page import own_alignment
+        from prism_vo.view.scene3d import truth_in_estimate
+
+        final = result.trajectory.positions
+        self.recording.log("world/path", self.rr.LineStrips3D([final], colors=[PATH_COLOR]))
+        truth = truth_in_estimate(result.truth, own_alignment(result))
+        if len(truth):
+            self.recording.log("world/truth", self.rr.LineStrips3D([truth], colors=[TRUTH_COLOR]))
+        self._cloud(result.odometry)
+        self.recording.flush()
+        self.recording.disconnect()
+
+    def _camera(self, path: str, pose: NDArray[np.float64], odometry: Odometry) -> None:
+        rr, view = self.rr, odometry.view
+        self.recording.log(path, rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))
+        self.recording.log(
+            f"{path}/image",
+            rr.Pinhole(focal_length=view.focal_px, principal_point=(view.cx, view.cy), width=view.width,
+                       height=view.height, image_plane_distance=0.1),
+        )  # fmt: skip
+
+    def _keyframe(self, odometry: Odometry) -> None:
+        rr, rec, points = self.rr, self.recording, selected_points(odometry.window)
+        pixels = np.stack([points.x, points.y], -1)
+        rec.log("world/camera/image/points", rr.Points2D(pixels, colors=CLASS_COLORS[points.kind], radii=1.5))
+        known = np.isfinite(points.measured)
+        colors = depth_scale(points.measured).colors(points.measured)
+        rec.log("depth/points", rr.Points2D(pixels[known], colors=colors[known], radii=2.5))
+        known = np.isfinite(points.sigma)
+        rec.log(
+            "sigma/points",
+            rr.Points2D(pixels[known], colors=sigma_scale().colors(points.sigma[known]), radii=2.5),
+        )
+        behind = np.array([0.0, 0.0, -odometry.view.z0])  # the camera, seen from the centre of its view
+        centres = [se3.transform(se3.inverse(k.pose), behind) for k in odometry.window.keyframes]
+        rec.log("world/window", rr.Points3D(centres, colors=[PATH_COLOR], radii=rr.Radius.ui_points(5.0)))
+        if self._keyframes % CLOUD_EVERY == 0:
+            self._cloud(odometry)
+        self._keyframes += 1
+
+    def _cloud(self, odometry: Odometry) -> None:
+        cloud, size = odometry.cloud(), self.rr.Radius.ui_points(1.5)
+        self.recording.log("world/cloud", self.rr.Points3D(cloud.points, colors=cloud.colors, radii=size))
+
+
+def open_recording(record: Path | None) -> tuple[Any, Any]:
+    """The module and a stream into a file, or into a viewer that is started."""
+    rr = load_rerun()
+    recording = rr.RecordingStream("prism-vo")
+    if record is None:
+        port = start_viewer()
+        recording.connect_grpc(f"rerun+http://{LOCAL}:{port}/proxy", default_blueprint=layout(rr))
+    else:
+        if not record.parent.is_dir():
+            raise InputError(f"{record}: the folder {record.parent} does not exist.")
+        recording.save(record, default_blueprint=layout(rr))
+    recording.log("world", rr.ViewCoordinates.RDF, static=True)
+    return rr, recording
+
+
+def start_viewer() -> int:
+    """Start the viewer on a free local port; returns the port when it listens."""
+    with socket.socket() as probe:
+        probe.bind((LOCAL, 0))
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "-m", "rerun", "--bind", LOCAL, "--port", str(port), "--hide-welcome-screen"]
+    viewer = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + 20.0
+    while time.monotonic() < deadline and viewer.poll() is None:
+        try:
+            socket.create_connection((LOCAL, port), 0.5).close()
+            return port
+        except OSError:
+            time.sleep(0.1)
+    raise InputError(
+        "The Rerun viewer did not start (no screen?); use --record FILE.rrd and open that file elsewhere."
+    )
