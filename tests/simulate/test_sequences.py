@@ -49,7 +49,7 @@ def test_times_and_poses_are_those_of_the_simulation(tmp_path):
     exact = simulation.renderer().view_truth(
         simulation.track.poses[2], time=0.2, exposure=simulation.exposures()[2]
     )
-    assert np.abs(reference - exact.image).max() <= 0.5
+    assert np.abs(reference - exact.image).max() < 0.501  # rounded to whole numbers, in single precision
 
 
 def test_other_settings_or_other_files_are_left_alone(tmp_path):

@@ -25,7 +25,7 @@ def simulate(
     seed: int = 0,
     noise: float = 1.0,
     samples: int = 4,
-    aperture: float = 0.75,
+    aperture: float = 0.5,
     bits: int = 8,
     gamma: float | None = None,
     bayer: str | None = None,

@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numba import njit
 
+MACRO_SCALE = 0.173  # tiles of the coarse texture to one of the fine one
+MACRO_LEVELS = math.log2(MACRO_SCALE)
 SPECIAL = 1  # flag of a hit whose material reflects or transmits
 
 
@@ -106,10 +108,9 @@ def _bilinear(texels, start, size, u, v):
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _texture(texels, starts, layer, u, v, texels_wide):
-    """Trilinear lookup with a footprint of ``texels_wide`` texels of the finest level; 0–1."""
+def _texture(texels, starts, layer, u, v, lod):
+    """Trilinear lookup with a footprint of 2^lod texels of the finest level; 0–1."""
     levels = starts.shape[1]
-    lod = math.log2(max(texels_wide, 1.0))
     l0 = min(int(lod), levels - 1)
     size = 1 << (levels - 1 - l0)
     value = _bilinear(texels, starts[layer, l0], size, u, v)
@@ -150,12 +151,12 @@ def shade(
         stretch = min(length / max(abs(slope), 1e-6), 12.0)  # of the footprint on a slanted surface
         density = math.sqrt(t[6] * t[6] + t[7] * t[7] + t[8] * t[8]) * size
         m = surfaces[materials[f]]
-        taps = int(stretch * 0.7 + 0.6)
+        taps = int(stretch * 0.6 + 0.6)
         taps = min(max(taps, 1), 6)
-        across = wide * density * max(stretch / taps, 1.0)
+        lod = math.log2(max(wide * density * max(stretch / taps, 1.0), 1.0))
         layer = int(m[0])
         if taps == 1:
-            grey = _texture(texels, starts, layer, u, v, across)
+            grey = _texture(texels, starts, layer, u, v, lod)
         else:
             ex, ey, ez = dx - slope * t[12], dy - slope * t[13], dz - slope * t[14]
             step = wide * stretch / taps / math.sqrt(ex * ex + ey * ey + ez * ez + 1e-12)
@@ -164,11 +165,16 @@ def shade(
             grey = 0.0
             for k in range(taps):
                 o = k - 0.5 * (taps - 1)
-                grey += _texture(texels, starts, layer, u + o * du, v + o * dv, across)
+                grey += _texture(texels, starts, layer, u + o * du, v + o * dv, lod)
             grey /= taps
         if m[3] > 0.0:
-            macro = _texture(texels, starts, int(m[1]), u * m[2] + 0.37, v * m[2] + 0.11, across * m[2])
-            grey *= 1.0 + m[3] * (macro - 0.5)
+            # one level is enough for what only varies slowly
+            level = min(max(int(lod + MACRO_LEVELS + 0.5), 0), starts.shape[1] - 1)
+            wide_u, wide_v = u * m[2] + 0.37, v * m[2] + 0.11
+            macro = _bilinear(
+                texels, starts[int(m[1]), level], 1 << (starts.shape[1] - 1 - level), wide_u, wide_v
+            )
+            grey *= 1.0 + m[3] * (macro * (1.0 / 255.0) - 0.5)
         grey = 0.5 + m[7] * (grey - 0.5)
         tint = tints[materials[f]]
         g = min(max(grey, 0.0), 1.0)
@@ -185,7 +191,9 @@ def _sky(dx, dy, dz, c, sky, texels, starts):
     if up <= 0.01:
         return sky[2, c]
     inv = 1.0 / (up + 0.15) / length
-    cloud = _texture(texels, starts, int(sky[0, 0]), dx * inv * 0.23, dz * inv * 0.23, 2.0 / (up + 0.05))
+    cloud = _texture(
+        texels, starts, int(sky[0, 0]), dx * inv * 0.23, dz * inv * 0.23, math.log2(2.0 / (up + 0.05))
+    )
     fade = min(up * 4.0, 1.0)
     return sky[2, c] + fade * (sky[1, c] * (0.55 + 0.45 * cloud) - sky[2, c])
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.errors import MissingExtraError
+from prism_vo.simulate.kernels import MACRO_SCALE
 from prism_vo.simulate.mesh import Material, MeshBuilder, triangle_table
 from prism_vo.simulate.textures import Atlas, atlas_for
 
@@ -62,7 +63,7 @@ def material_tables(
         (
             atlas.layer(m.texture),
             atlas.layer("rough"),
-            0.173,
+            MACRO_SCALE,
             m.macro,
             m.own,
             m.reflect,
