@@ -115,6 +115,10 @@ class WindowEnergy:
     depth_huber: float
     outside_cost: NDArray[np.float32] | None = None  # (N, K), of residuals out of view; None: the gates
 
+    def gated(self, energies: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What residuals (N, K) cost: their energy, at the most the gate of their keyframe."""
+        return np.minimum(energies, self.gates[None, :])
+
     def linearize(self, state: State) -> Linearization:
         """H, b and E at a state."""
         p, frames, count = self.points, len(self.slots), len(self.points)
@@ -178,6 +182,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
             small = _is_small(step, state)
             gain = accepted[-1] - trial.system.energy
             state, now = trial_state, trial
+            energy = replace(energy, outside_cost=energy.gated(trial.energies))
             accepted.append(trial.system.energy)
             damping = max(damping * 0.1, 1e-9)
             if small or gain < 1e-7 * abs(accepted[-1]):
@@ -195,17 +200,16 @@ def _settle_borders(
 ) -> tuple[WindowEnergy, Linearization, NDArray[np.bool_]]:
     """Make the energy continuous across the image border for one solve.
 
-    A residual out of view at the start takes no part, one that leaves on the way keeps the energy it started with:
-    a jump at the border would refuse good steps for the sake of a few points crossing it.
+    A residual out of view at the start takes no part, one that leaves on the way keeps the energy it had in
+    the last accepted state: a jump at the border would refuse good steps for the sake of a few points crossing it.
     """
     start = energy.linearize(state)
     outside = start.state == OUTSIDE
     dropped = float(start.energies[outside].sum())
     points = replace(energy.points, state=np.where(outside, NONE, energy.points.state).astype(np.int8))
-    cost = np.minimum(start.energies, energy.gates[None, :])
     system = replace(start.system, energy=start.system.energy - dropped)
     start = replace(start, system=system, photometric=start.photometric - dropped)
-    return replace(energy, points=points, outside_cost=cost), start, outside
+    return replace(energy, points=points, outside_cost=energy.gated(start.energies)), start, outside
 
 
 def _is_small(step: Step, state: State) -> bool:
