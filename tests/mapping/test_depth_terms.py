@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unary inverse-virtual-depth residuals."""
+
+import numpy as np
+import pytest
+from smooth_scene import small_view
+
+from prism_vo.mapping.residuals import depth_terms
+
+VIEW = small_view()
+
+
+def terms(q: np.ndarray, measured: np.ndarray, sigma: float = 0.002, huber: float = 2.5):
+    return depth_terms(VIEW, q, measured, np.full(len(q), sigma**-2), huber)
+
+
+def test_jacobian_equals_central_differences_from_the_lens_to_beyond_infinity() -> None:
+    q = np.array([-0.02, 0.0, 0.05, 0.5, 1.0, 4.0])
+    measured = VIEW.inv_virtual_depth(q) + 0.003
+    step = 1e-6
+    up, down = terms(q + step, measured), terms(q - step, measured)
+    numeric = (up.residual_sigmas - down.residual_sigmas) / (2 * step)
+    here = terms(q, measured)
+    np.testing.assert_allclose(here.h, numeric**2, rtol=1e-6)  # within the Huber bound the weight is 1
+    np.testing.assert_allclose(here.b, numeric * here.residual_sigmas, rtol=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.001, 0.0049, 0.0051, 0.02, -0.02])
+def test_gradient_is_that_of_the_energy_on_both_sides_of_the_huber_bound(offset: float) -> None:
+    q = np.array([0.7])
+    measured = VIEW.inv_virtual_depth(q) + offset
+    step = 1e-7
+    numeric = (terms(q + step, measured).energy - terms(q - step, measured).energy) / (2 * step)
+    assert 2.0 * terms(q, measured).b[0] == pytest.approx(numeric, rel=1e-5)
+
+
+def test_energy_and_slope_are_continuous_at_the_huber_bound() -> None:
+    q = np.array([0.7])
+    rho = VIEW.inv_virtual_depth(q)
+    bound = 2.5 * 0.002
+    inside, outside = terms(q, rho - bound * (1 - 1e-9)), terms(q, rho - bound * (1 + 1e-9))
+    assert inside.energy == pytest.approx(2.5**2, rel=1e-7)
+    assert outside.energy == pytest.approx(inside.energy, rel=1e-7)
+    assert outside.b[0] == pytest.approx(inside.b[0], rel=1e-7)
+    far = terms(q, rho - 10 * bound)
+    assert far.energy == pytest.approx(2 * 2.5 * 25.0 - 2.5**2, rel=1e-9)  # linear, not quadratic
+
+
+def test_points_without_a_measurement_add_nothing() -> None:
+    q = np.array([0.5, 0.6])
+    out = depth_terms(VIEW, q, np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 2.5)
+    assert out.h[0] == 0.0 and out.b[0] == 0.0 and np.isnan(out.residual_sigmas[0])
+    only = depth_terms(VIEW, q[1:], np.array([0.3]), np.array([1e5]), 2.5)
+    assert out.energy == only.energy and out.h[1] == only.h[0]
+
+
+def test_nearer_points_have_smaller_inverse_virtual_depth() -> None:
+    """A measurement above the estimate's ρ_v pulls the point away from the camera (towards smaller q)."""
+    q = np.array([0.7])
+    out = terms(q, VIEW.inv_virtual_depth(q) + 0.001)
+    assert -out.b[0] / out.h[0] < 0
