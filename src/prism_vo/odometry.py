@@ -15,6 +15,7 @@ from prism_vo.config import Config
 from prism_vo.map_points import PointMap
 from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
 from prism_vo.mapping.keyframe import Keyframe
+from prism_vo.mapping.smoothing import Departure, smoothed
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.sensor import Frame, Sensor, default_sensor
@@ -58,9 +59,14 @@ class _Map:
     """Poses of keyframes, those that left the window included, and the frames hanging on them."""
 
     T_view_world: dict[int, Array] = field(default_factory=dict)
+    departures: list[Departure] = field(default_factory=list)
     keyframe_times: dict[int, float] = field(default_factory=dict)
     frames: list[_Placed] = field(default_factory=list)
     points: PointMap = field(default_factory=PointMap)
+
+    def poses(self) -> dict[int, Array]:
+        """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
+        return smoothed(self.T_view_world, self.departures)
 
 
 class Odometry:
@@ -87,6 +93,7 @@ class Odometry:
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
+        self._waiting: list[tuple[_Placed, NDArray[np.float32], Array, float]] = []  # since the last keyframe
         self._light, self._exposure = Brightness(), 1.0  # of the last frame, against the reference
 
     def __call__(self, raw: Frame, focused: DecodedFrame | None = None) -> FrameReport:
@@ -109,7 +116,10 @@ class Odometry:
         else:
             with self.watch("trace"):
                 self.window.trace(pyramid[0], pose, self._affine(track, frame), frame.exposure or 1.0)
-        self._place(frame.time, pose)
+        self._place(frame.time, self._last)
+        if mapping is None:
+            affine = self._affine(track, frame)
+            self._waiting.append((self.map.frames[-1], pyramid[0], affine, frame.exposure or 1.0))
         return self._report(raw, "keyframe" if mapping else "ok", track, mapping)
 
     # --- tracking --------------------------------------------------------------------------------------------
@@ -166,10 +176,25 @@ class Odometry:
         self._insert(frame, pyramid, pose, affine, fixed=False)
         with self.watch("optimise"):
             report = self.window.update()
+        with self.watch("refine"):
+            self._refine_waiting()
         self._select(raw, pyramid)
         self._renew_reference(pyramid)
         self._last = self.window.keyframes[-1].pose
         return report
+
+    def _refine_waiting(self) -> None:
+        """Frames tracked with a keyframe's first depths are located once more, now that points are optimised."""
+        waiting, self._waiting = self._waiting, []
+        poses = {k.id: k.pose for k in self.window.keyframes}
+        for placed, image, affine, exposure in waiting:
+            if placed.keyframe not in poses:
+                continue
+            reference = poses[placed.keyframe]
+            tracked = placed.T_frame_ref @ reference
+            located = self.window.locate(image, tracked, affine, exposure)
+            if located is not None:
+                placed.T_frame_ref = se3.renormalised(located @ se3.inverse(reference))
 
     def _start_segment(
         self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]
@@ -179,6 +204,7 @@ class Odometry:
             self.map.points.parts.append(self.window.map_points(self.window.points.good >= 3))
         self.segment += 1
         self._step, self._lost = np.eye(4), 0
+        self._waiting = []
         self.tracker.last_rms = np.inf
         self.window = Window(self.view, self.config)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
@@ -224,7 +250,8 @@ class Odometry:
             self.map.T_view_world[keyframe.id] = keyframe.pose
             self.map.keyframe_times[keyframe.id] = keyframe.time
         self.map.points.parts += self.window.departed
-        self.window.departed = []
+        self.map.departures += self.window.departures
+        self.window.departed, self.window.departures = [], []
 
     # --- loss ------------------------------------------------------------------------------------------------
 
@@ -283,14 +310,15 @@ class Odometry:
 
     def keyframe_trajectory(self) -> Trajectory:
         """Poses of the keyframes alone."""
-        ids = sorted(self.map.T_view_world)
-        poses = np.array([self._camera_pose(self.map.T_view_world[k]) for k in ids]).reshape(-1, 4, 4)
+        keyframes = self.map.poses()
+        ids = sorted(keyframes)
+        poses = np.array([self._camera_pose(keyframes[k]) for k in ids]).reshape(-1, 4, 4)
         return Trajectory(np.array([self.map.keyframe_times[k] for k in ids]), poses)
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""
         current = self.window.map_points(self.window.points.good >= 1)
-        return PointMap([*self.map.points.parts, current]).cloud(self.view, self.map.T_view_world)
+        return PointMap([*self.map.points.parts, current]).cloud(self.view, self.map.poses())
 
     def _report(
         self, raw: Frame, status: Status, track: Track | None, mapping: MappingReport | None

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from prism_vo import se3
 from prism_vo.config import Config
 from prism_vo.mapping.activate import solve_depths, spread
-from prism_vo.mapping.energy import Linearization, Solved, State, WindowEnergy, minimise
+from prism_vo.mapping.energy import Solved, State, WindowEnergy, minimise
 from prism_vo.map_points import MapPoints
 from prism_vo.mapping.eta import EtaBalance
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.leaving import choose_leaving
+from prism_vo.mapping.locate import locate
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import DEPTH_USED, Candidates, Points
 from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE
+from prism_vo.mapping.smoothing import Departure, departure
 from prism_vo.mapping.trace import FOUND, SKIPPED, trace_points
 from prism_vo.optics.camera import FocusedView
 
@@ -58,6 +60,7 @@ class Window:
         self.candidates: Candidates | None = None
         self.prior = Prior.empty()
         self.balance = EtaBalance(config.window)
+        self.departures: list[Departure] = []
         self.departed: list[MapPoints] = []  # good points that left, until the map takes them over
         self.spacing = 4  # px kept between active points, adapted to hold their number
 
@@ -84,9 +87,12 @@ class Window:
         activated = self.activate()
         solved = self.optimise()
         self._keep_statistics(solved)
-        scale_sigma = self._covariances(solved.last)
+        reduced, _ = solved.last.system.reduced()
+        scale_sigma = self._covariances(reduced)
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
-        marginalised = self._points_leave(leaving, solved)
+        if leaving:
+            self.departures.append(departure(self.keyframes, leaving, reduced, self.free_variables()))
+        marginalised = self._points_leave(leaving)
         ids = [self.keyframes[k].id for k in leaving]
         for position in sorted(leaving, reverse=True):
             self._keyframe_leaves(position)
@@ -264,11 +270,10 @@ class Window:
         inside = solved.last.state == IN
         self.balance.update(solved.last, inside, self.points)
 
-    def _covariances(self, last: Linearization) -> float:
+    def _covariances(self, reduced: Array) -> float:
         """Pose covariances from the reduced Hessian; returns the relative σ of the scale."""
         free = self.free_variables()
-        h, _ = last.system.reduced()
-        h = h[np.ix_(free, free)]
+        h = reduced[np.ix_(free, free)]
         if len(h) == 0:
             return np.nan
         try:
@@ -298,9 +303,32 @@ class Window:
             return np.nan
         return float(np.sqrt(max(weights @ covariance @ weights, 0.0)) / total)
 
+    def locate(self, image: Floats, T_view_world: Array, affine: Array, exposure: float) -> Array | None:
+        """Refine the pose of a frame that is no keyframe against all active points."""
+        slot = self.free_slot()
+        self.images[slot] = image
+        points = self.points
+        energy = self._energy(points)
+        energy = replace(
+            energy,
+            slots=np.append(energy.slots, np.int32(slot)),
+            exposure=np.append(energy.exposure, exposure),
+            gates=np.append(energy.gates, energy.gates[-1]),
+            affine_centre=np.vstack([energy.affine_centre, affine]),
+        )
+        state = State.of(self.keyframes, points)
+        state = replace(
+            state,
+            base_pose=np.concatenate([state.poses, T_view_world[None]]),
+            base_affine=np.vstack([state.affine, affine]),
+            x=np.zeros((len(self.keyframes) + 1, BLOCK)),
+            tied=np.zeros(len(self.keyframes) + 1, np.bool_),
+        )
+        return locate(energy, state, self.config.iterations)
+
     # --- leaving ---------------------------------------------------------------------------------------------
 
-    def _points_leave(self, leaving: list[int], solved: Solved) -> int:
+    def _points_leave(self, leaving: list[int]) -> int:
         """Marginalise or drop the points that are of no more use; returns how many were marginalised."""
         p, count = self.points, len(self.keyframes)
         if len(p) == 0:

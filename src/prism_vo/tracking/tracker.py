@@ -69,19 +69,6 @@ class Tracker:
         out = [reference_pixels(*each) for each in zip(self.levels, pyramid, maps)]
         return Reference(keyframe, out, self._light(pyramid, maps))
 
-    def finest_reference(self, image: Floats, inv_depth: Floats, variance: Floats) -> ReferenceLevel:
-        """Reference pixels of the finest level alone."""
-        return reference_pixels(self.levels[0], image, dilate(inv_depth, variance))
-
-    def refine(self, image: Floats, reference: ReferenceLevel, pose: Array, brightness: Brightness) -> Array:
-        """A pose that is nearly right, aligned once more on the finest level."""
-        c = self.config
-        result = align_level(
-            image, self.levels[0], reference, pose, brightness, c.image_sigma, c.huber, c.cutoff, c.iterations
-        )
-        good = self._good(result)
-        return result.T_frame_ref if good and _close(result.T_frame_ref, pose, 0.02) else pose
-
     def _light(self, pyramid: list[Floats], maps: list[tuple[Floats, Floats]]) -> BrightnessReference:
         level, (depth, var) = self.levels[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         y, x = np.nonzero(var < np.inf)
@@ -192,8 +179,8 @@ def reference_pixels(level: Level, image: Floats, depth_map: tuple[Floats, Float
     )
 
 
-def _close(a: Array, b: Array, distance: float = 2e-3) -> bool:
-    return bool(np.linalg.norm(se3.log(se3.renormalised(a @ se3.inverse(b)))) < distance)
+def _close(a: Array, b: Array) -> bool:
+    return bool(np.linalg.norm(se3.log(se3.renormalised(a @ se3.inverse(b)))) < 2e-3)
 
 
 @njit(nogil=True, cache=True)
