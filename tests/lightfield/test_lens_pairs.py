@@ -24,7 +24,7 @@ def test_cost_of_a_pair_has_its_minimum_at_the_exact_depth(pair: tuple[int, int]
     index[lens] = np.where(np.isin(g.lens_type[index[lens]], pair), index[lens], -1)
     subset = replace(g, array=replace(g.array, index=index))
     matcher = Matcher(subset, decoder.config, decoder._bands)
-    found = matcher.everywhere(decoder._prepare(field.raw).even, decoder._fall(field.raw))
+    found = matcher.everywhere(decoder.prepare(field.raw).even, decoder._fall(field.raw))
     inner = np.zeros(field.rho.shape, bool)
     inner[12:-12, 12:-12] = True
     good = inner & np.isfinite(found.slope) & (found.curvature > np.nanmedian(found.curvature))

@@ -101,6 +101,7 @@ def accumulate(  # type: ignore[no-untyped-def]
         f32(fall),
     )
     left, top, dt = f32(x0), f32(y0), f32(step)
+    half_x, half_y = f32(0.5 * step * (nx - 1)), f32(0.5 * step * (ny - 1))
     i00, i01, i10, i11, us, vs, weight = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
     for s in range(SUMS if with_slope else COST_SUMS):
         sums[s, : nx * ny] = zero
@@ -110,6 +111,8 @@ def accumulate(  # type: ignore[no-untyped-def]
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
+        if abs(home_x - half_x) > reach + half_x or abs(home_y - half_y) > reach + half_y:
+            continue
         row0, row1 = (
             max(0, int(np.ceil((home_y - reach) * inv_step))),
             min(ny - 1, int(np.floor((home_y + reach) * inv_step))),

@@ -64,7 +64,7 @@ class Decoder:
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: no depth is measured."""
-        image = self._focus(self._prepare(raw).sharp)
+        image = self._focus(self.prepare(raw).sharp)
         return DecodedFrame(
             raw.index, raw.time, self.view, image, None, None, None, raw.exposure, self._focus_color(raw)
         )
@@ -72,7 +72,7 @@ class Decoder:
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
-        even, fall = self._prepare(raw).even, self._fall(raw)
+        even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.points(even, xy, fall)
         rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
@@ -80,7 +80,7 @@ class Decoder:
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
         frame = self.focus(raw)
-        even, fall = self._prepare(raw).even, self._fall(raw)
+        even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.everywhere(even, fall)
         rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
         return replace(
@@ -93,7 +93,7 @@ class Decoder:
     def sensor_noise(self, raw: RawFrame) -> SensorNoise:
         """Of one raw pixel: estimated from the first frame seen."""
         if self._noise is None:
-            self._noise = self._matcher.estimate_noise(self._prepare(raw).even, self._fall(raw))
+            self._noise = self._matcher.estimate_noise(self.prepare(raw).even, self._fall(raw))
         return self._noise
 
     def image_noise(self, raw: RawFrame) -> float:
@@ -115,8 +115,8 @@ class Decoder:
             self._vignetting = vignetting_from_scene(self.camera, self.geometry.array, raw.image)
         return self._vignetting
 
-    def _prepare(self, raw: RawFrame) -> PreparedRaw:
-        """Luminance without vignetting, made once a frame."""
+    def prepare(self, raw: RawFrame) -> PreparedRaw:
+        """Luminance without vignetting, made once a frame and kept for the last frames."""
         with self._lock:
             for frame, image in self._prepared:
                 if frame is raw:

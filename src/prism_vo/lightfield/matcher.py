@@ -26,7 +26,7 @@ RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the l
 NODE_PX = 1.07  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
 WINDOW = 3  # nodes to each side of the matching window
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
-SEARCH_LENSES = 9  # the same for the search
+SEARCH_LENSES = 5  # the same for the search
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
 BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
@@ -104,7 +104,9 @@ class Matcher:
         found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
         return fit_noise(
-            found.grey[good] + GREY_OFFSET, found.residual[good], found.curvature[good] / found.redundancy[good]
+            found.grey[good] + GREY_OFFSET,
+            found.residual[good],
+            found.curvature[good] / found.redundancy[good],
         )
 
     def judge(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.visibility import owner_maps
 
 FloatImage = NDArray[np.float32]
 
@@ -107,14 +108,11 @@ def vignetting_from_scene(
 
 def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Distance of every raw pixel from the centre of its micro-image."""
-    out = np.full(shape[:2], np.inf, np.float32)
-    columns = np.arange(shape[1])
-    for y in range(shape[0]):
-        pixels = np.stack([columns, np.full(shape[1], y)], -1)
-        rows = array.nearest(pixels)
-        distance = np.linalg.norm(pixels - array.image_centres[rows], axis=1)
-        out[y] = np.where(rows >= 0, distance, np.inf)
-    return out
+    owner, _ = owner_maps(array, shape[1], shape[0])
+    centres = array.image_centres.astype(np.float32)[owner]
+    dx = np.arange(shape[1], dtype=np.float32) - centres[..., 0]
+    dy = np.arange(shape[0], dtype=np.float32)[:, None] - centres[..., 1]
+    return np.where(owner >= 0, np.sqrt(dx * dx + dy * dy), np.float32(np.inf))
 
 
 def _radial_profile(

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m benchmarks.decode``: accuracy of the decoder, time of its stages, growth with the image.
+
+Accuracy needs no other data than our simulator; ``--recording FOLDER`` adds a recording with exact depth and
+reference images (folders ``depth/`` and ``reference/``). Times are the least of several runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.workload import Workload
+from prism_vo.config import DecodeConfig
+from prism_vo.datasets.images import read_image
+from prism_vo.evaluate.decoding import decoding_metrics, psnr
+from prism_vo.lightfield import Decoder
+from prism_vo.optics.calibration import Calibration, load_calibration
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.visibility import owner_maps
+from prism_vo.simulate import (
+    CATALOGUE,
+    Renderer,
+    SensorModel,
+    build_scene,
+    plan,
+    preset_camera,
+    scaled_camera,
+)
+from prism_vo.types import RawFrame
+
+SIDES = (512, 1024, 2048, 4096)
+POINTS = 2000
+HEADER = (
+    "| data | bias 1e-4 | error 1e-3 | gross % | coverage % | honesty | near / middle / far | TF PSNR dB |"
+)
+
+
+def camera_of(side: int) -> PlenopticCamera:
+    """A Raytrix-like camera with side² raw pixels; micro-images keep their 14.3 pixels."""
+    data = {
+        "sensor": {"width": side, "height": side, "pixel_size_um": 11264.0 / side},
+        "main_lens": {"focal_length_mm": 16.0, "mla_distance_mm": 15.05, "principal_point_px": (side / 2, side / 2)},
+        "mla": {
+            "sensor_distance_mm": 0.38, "pitch_px": 14.3, "rotation_rad": 0.006, "origin_px": (side / 2, side / 2),
+            "lens_types": [{"focus_virtual_depth": v} for v in (2.2, 3.0, 4.2)],
+        },
+    }  # fmt: skip
+    return PlenopticCamera.from_calibration(Calibration.model_validate(data))
+
+
+def textured_raw(camera: PlenopticCamera) -> RawFrame:
+    """A wavy textured surface in virtual image space, seen by every lens, with noise: quick to make at any size."""
+    side = camera.calibration.sensor.width
+    array = MicroLensArray.of(camera)
+    owner, _ = owner_maps(array, side, side)
+    centre = array.lens_centres.astype(np.float32)[owner]
+    y, x = np.mgrid[:side, :side].astype(np.float32)
+    rho = np.float32(0.33) + np.float32(0.04) * np.sin(x / 310) * np.cos(y / 270)
+    rng = np.random.default_rng(0)
+    texture = cv2.GaussianBlur(rng.normal(0, 1, (1024, 1024)).astype(np.float32), (0, 0), 2.5)
+    texture = np.clip(120 + 45 * texture / texture.std(), 5, 240)
+    u, v = (c + (p - c) / rho for c, p in ((centre[..., 0], x), (centre[..., 1], y)))
+    image = cv2.remap(texture, u, v, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
+    return RawFrame(0, 0.0, np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8))
+
+
+def stages(side: int, threads: int = 2) -> Iterator[tuple[str, Callable[[], object]]]:
+    """The three speeds and what they are made of."""
+    camera = camera_of(side)
+    raw = textured_raw(camera)
+    decoder = Decoder(camera, DecodeConfig(threads=threads))
+    decoder.dense(raw)
+    points = np.random.default_rng(1).uniform(8, side // 2 - 8, (POINTS, 2))
+
+    def fresh() -> RawFrame:
+        return RawFrame(0, 0.0, raw.image)
+
+    yield "prepare", lambda: decoder.prepare(fresh())
+    yield "focus, with prepare", lambda: decoder.focus(fresh())
+    yield f"measure {POINTS} points", lambda: decoder.measure(raw, points)
+    yield "dense, with prepare", lambda: decoder.dense(fresh())
+
+
+def workloads() -> Iterator[Workload]:
+    """For ``python -m benchmarks``."""
+    for name, run in stages(1024):
+        yield Workload(f"decode 1024² raw: {name}", run)
+
+
+def accuracy_row(
+    name: str, decoder: Decoder, raw: RawFrame, depth: NDArray[np.floating], reference: NDArray
+) -> str:
+    frame = decoder.dense(raw)
+    truth = decoder.camera.inv_virtual_depth(1.0 / depth.astype(np.float64))
+    m = decoding_metrics(frame.inv_virtual_depth, frame.variance, truth, depth, reference)
+    thirds = " / ".join(f"{h:.2f}" for h in m.honesty_by_depth)
+    return (
+        f"| {name} | {m.bias * 1e4:+.2f} | {m.error * 1e3:.2f} | {m.gross * 100:.2f} | {m.coverage * 100:.1f} "
+        f"| {m.honesty:.2f} | {thirds} | {psnr(frame.image, reference):.1f} |"
+    )
+
+
+def simulated_rows() -> Iterator[str]:
+    cameras = {"small": preset_camera("small"), "r5 × 0.4": scaled_camera(preset_camera("r5"), 0.4)}
+    for label, calibration in cameras.items():
+        for scene, noise, exposure in (
+            ("table", 1.0, 1.0), ("room", 1.0, 1.0), ("street", 1.0, 1.0), ("table", 3.0, 1.0), ("table", 1.0, 0.5),
+        ):  # fmt: skip
+            sensor = SensorModel(noise=noise)
+            renderer = Renderer(
+                calibration, build_scene(scene, seed=0), samples=4, aperture=0.75, sensor=sensor, seed=0
+            )
+            pose = plan(CATALOGUE[scene].path, frames=60, seed=0).poses[10]
+            raw = RawFrame(0, 0.0, renderer.raw(pose, frame=0, exposure=exposure))
+            truth = renderer.view_truth(pose, "central")
+            decoder = Decoder(PlenopticCamera.from_calibration(calibration), white=renderer.white())
+            name = f"{label}, {scene}" + (f", noise × {noise:g}" if noise != 1 else "")
+            name += f", exposure × {exposure:g}" if exposure != 1 else ""
+            yield accuracy_row(name, decoder, raw, truth.depth, truth.image * np.float32(exposure))
+
+
+def recorded_rows(folder: Path) -> Iterator[str]:
+    decoder = Decoder(
+        PlenopticCamera.from_calibration(load_calibration(folder / "camera.yaml")),
+        white=read_image(folder / "white.png"),
+    )
+    for path in sorted((folder / "depth").glob("*.npy")):
+        raw = RawFrame(0, 0.0, read_image(folder / "raw" / f"{path.stem}.png"))
+        reference = read_image(folder / "reference" / f"{path.stem}.png")
+        yield accuracy_row(f"{folder.name} {path.stem}", decoder, raw, np.load(path), reference)
+
+
+def copy_milliseconds(side: int) -> float:
+    """Reading and writing the image once: what memory allows."""
+    source = np.zeros((side, side), np.float32)
+    target = np.empty_like(source)
+    return Workload("copy", lambda: np.copyto(target, source)).milliseconds()
+
+
+def print_times(sides: tuple[int, ...], threads: int) -> None:
+    print("\n| raw image | stage | wall ms | processor ms | ns per TF pixel (wall) |\n|---|---|---|---|---|")
+    for side in sides:
+        for name, run in stages(side, threads):
+            run()
+            walls, processors = [], []
+            for _ in range(5):
+                wall, processor = time.perf_counter(), time.process_time()
+                run()
+                walls.append(time.perf_counter() - wall)
+                processors.append(time.process_time() - processor)
+            wall, processor = min(walls), min(processors)
+            print(
+                f"| {side}² | {name} | {wall * 1e3:.1f} | {processor * 1e3:.1f} | {wall * 1e9 / (side / 2) ** 2:.0f} |",
+                flush=True,
+            )
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"| {side}² | copy of the image; peak memory so far {peak:.0f} MB | {copy_milliseconds(side):.1f} | | |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recording", type=Path)
+    parser.add_argument("--sides", type=int, nargs="*", default=SIDES)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-accuracy", action="store_true")
+    arguments = parser.parse_args()
+    if not arguments.no_accuracy:
+        print(HEADER + "\n|" + "---|" * 8)
+        rows = recorded_rows(arguments.recording) if arguments.recording else iter(())
+        for row in (*rows, *simulated_rows()):
+            print(row, flush=True)
+    if arguments.sides:
+        print_times(tuple(arguments.sides), arguments.threads)
+
+
+if __name__ == "__main__":
+    main()
