@@ -13,9 +13,6 @@ from scipy.interpolate import CubicSpline
 from prism_vo.errors import ConfigError
 
 Array = NDArray[np.float64]
-TURN_PER_FRAME = np.deg2rad(
-    1.0
-)  # a hand-held camera slows down in corners: image motion stays a few per cent
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,7 @@ class PathSpec:
     extent: tuple[float, float, float] = (0.25, 0.12, 0.2)
     pitch: float = 0.0  # rad, downwards
     sway: float = 1.0  # of the hand: 1 is about 1 cm and half a degree
+    turn: float = 1.0  # degrees a frame at most: people slow down in corners
     frames: int = 0  # of a whole sweep; a walk computes its own
 
 
@@ -132,7 +130,7 @@ def _walk(spec: PathSpec, frames: int | None, size: float | None) -> tuple[Array
     first_yaw = float(np.arctan2(*(fine[40] - fine[0])[[0, 2]]))
     if size is None:
         position, angles = _ahead(fine, spec)
-        cost = _cost(position, angles[:, 1], spec.step)
+        cost = _cost(position, angles[:, 1], spec)
         nominal = int(np.ceil(cost[-1]))
         if frames is None or frames >= 0.9 * nominal:
             count = frames or nominal
@@ -161,10 +159,10 @@ def _ahead(fine: Array, spec: PathSpec) -> tuple[Array, Array]:
     return position, np.stack([pitch, smooth, np.zeros(n + 1)], -1)
 
 
-def _cost(position: Array, yaw: Array, step: float) -> Array:
+def _cost(position: Array, yaw: Array, spec: PathSpec) -> Array:
     """Frames needed up to each point: limited by speed and by turning."""
-    walk = np.linalg.norm(np.diff(position, axis=0), axis=1) / step
-    need = np.maximum(walk, np.abs(np.diff(yaw)) / TURN_PER_FRAME)
+    walk = np.linalg.norm(np.diff(position, axis=0), axis=1) / spec.step
+    need = np.maximum(walk, np.abs(np.diff(yaw)) / np.deg2rad(spec.turn))
     return np.concatenate([[0.0], np.cumsum(need)])
 
 
