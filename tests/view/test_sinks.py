@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Those who look on: the JSON log, the keyframe log, Rerun recordings, and the command that reopens a run."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prism_vo import pipeline
+from prism_vo.cli import main
+from prism_vo.datasets import open_sequence
+from prism_vo.trajectory import read_trajectory
+from prism_vo.view.log import KeyframeLog
+
+
+def test_json_log_has_one_object_a_frame_and_an_end(recording: Path, tmp_path: Path, capfd: Any) -> None:
+    code = main(
+        ["run", str(recording), "--out", str(tmp_path / "r"), "--frames", "4", "--log-json", "--no-report"]
+    )
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert code == 0
+    assert [line["event"] for line in lines] == ["frame"] * 4 + ["end"]
+    written = read_trajectory(tmp_path / "r" / "trajectory.txt")
+    assert np.allclose(lines[0]["T_world_cam"], written.poses[0])
+    assert lines[-1]["frames"] == 4
+    assert not (tmp_path / "r" / "report.html").exists()
+
+
+def test_keyframe_log_has_a_line_for_each_keyframe(reported: pipeline.RunResult) -> None:
+    stream = io.StringIO()
+    log = KeyframeLog(stream)
+    for report in reported.reports:
+        log.on_frame(report, None, reported.odometry)  # type: ignore[arg-type]
+    assert stream.getvalue().count("\n") == sum(r.status == "keyframe" for r in reported.reports)
+    assert "η" in stream.getvalue()
+
+
+def test_rerun_recording_holds_path_images_points_and_curves(recording: Path, tmp_path: Path) -> None:
+    pytest.importorskip("rerun")
+    from prism_vo.view.rerun_sink import RerunSink
+
+    file = tmp_path / "run.rrd"
+    sink = RerunSink(file)
+    pipeline.run(open_sequence(recording), sinks=[sink], frames=5)
+    content = file.read_bytes()
+    assert content.startswith(b"RRF2")
+    for entity in (b"world/path", b"world/camera/image", b"world/cloud", b"world/truth", b"depth/points",
+                   b"sigma/points", b"eta/eta", b"seconds/track"):  # fmt: skip
+        assert entity in content, entity
+
+
+def test_view_reopens_a_finished_run(reported: pipeline.RunResult, tmp_path: Path, capsys: Any) -> None:
+    assert main(["view", str(reported.out), "--no-open"]) == 0
+    assert capsys.readouterr().out.strip().endswith("report.html")
+    pytest.importorskip("rerun")
+    file = tmp_path / "again.rrd"
+    assert main(["view", str(reported.out), "--record", str(file)]) == 0
+    assert b"world/cloud" in file.read_bytes()
+
+
+def test_view_explains_what_is_missing(reported: pipeline.RunResult, tmp_path: Path, capsys: Any) -> None:
+    assert main(["view", str(tmp_path)]) == 2
+    assert "holds no results" in capsys.readouterr().err
+    assert reported.out is not None
+    shutil.copy(reported.out / "trajectory.txt", tmp_path)
+    assert main(["view", str(tmp_path)]) == 2
+    assert "no report.html" in capsys.readouterr().err
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    real = builtins.__import__
+
+    def no_rerun(name: str, *rest: Any, **more: Any) -> Any:
+        if name.split(".")[0] == "rerun":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", no_rerun)
+    assert (
+        main(["run", str(recording), "--out", str(tmp_path / "r"), "--record", str(tmp_path / "a.rrd")]) == 2
+    )
+    error = capsys.readouterr().err
+    assert "pip install 'prism-vo[view]'" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "r").exists()  # said before anything was begun
+
+
+def test_record_into_a_folder_that_does_not_exist(recording: Path, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("rerun")
+    assert main(["run", str(recording), "--record", str(tmp_path / "no" / "a.rrd")]) == 2
+    assert "does not exist" in capsys.readouterr().err
