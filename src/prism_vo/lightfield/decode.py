@@ -14,7 +14,7 @@ from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.matcher import Matcher, raw_border, transmission_fall
-from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw, prepare
+from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
 from prism_vo.lightfield.variance import SensorNoise
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.photometric import (
@@ -102,7 +102,7 @@ class Decoder:
             sensor = self.camera.calibration.sensor
             rng = np.random.default_rng(0)
             unit = rng.standard_normal((sensor.height, sensor.width)).astype(np.float32) + np.float32(100.0)
-            flat = prepare(unit, np.ones_like(unit), self._sharpening, self._border, self._bands).sharp
+            flat = PreparedRaw(unit, np.ones_like(unit), self._sharpening, self._border, self._bands).sharp
             self._noise_gain = float(np.median(np.abs(self._focus(flat) - 100.0)) / 0.6745)
         return self._noise_gain * float(np.sqrt(self.sensor_noise(raw).variance(MID_GREY)))
 
@@ -123,7 +123,7 @@ class Decoder:
                     return image
             gain = self.vignetting(raw).gain
             values = luminance(linear(self.camera, raw.image))
-            image = prepare(values, gain, self._sharpening, self._border, self._bands)
+            image = PreparedRaw(values, gain, self._sharpening, self._border, self._bands)
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
@@ -144,7 +144,7 @@ class Decoder:
         gain = self.vignetting(raw).gain
         channels = [
             self._focus(
-                prepare(
+                PreparedRaw(
                     np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._border, self._bands
                 ).sharp
             )

@@ -105,4 +105,7 @@ def _splat_rows(raw, lenses, radius, slope, scale, first, last, norm, out):  # t
                 top = raw[y, x] + u * (raw[y, x + 1] - raw[y, x])
                 bottom = raw[y + 1, x] + u * (raw[y + 1, x + 1] - raw[y + 1, x])
                 taper = np.float32(1.0) - (rx * rx + ry * ry) * inv_r2
-                out[row, col] += taper * taper * norm[row, col] * (top + v * (bottom - top))
+                out[row, col] += taper * taper * (top + v * (bottom - top))
+    for row in range(first, last):
+        for col in range(tf_width):
+            out[row, col] *= norm[row, col]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
 
 import numpy as np
 from numba import njit
@@ -20,24 +20,38 @@ BILINEAR_BLUR = (
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
 
 
-@dataclass(frozen=True)
 class PreparedRaw:
-    """One raw image, ready for both uses."""
+    """One raw image, ready for both uses; what only matching needs is made when it is first asked for."""
 
-    sharp: FloatImage  # for the totally focused image
-    even: FloatImage  # for matching: padded, not sharpened; OUTSIDE marks what must not be used (also saturated)
+    def __init__(
+        self, values: FloatImage, gain: FloatImage, sharpen: float, border: int, bands: Bands
+    ) -> None:
+        """Linear raw values (H, W) times vignetting gain."""
+        self._values, self._border, self._bands = values, border, bands
+        self._light = np.empty(values.shape, np.float32)
+        self._even: FloatImage | None = None
+        self._lock = threading.Lock()
+        self.sharp: FloatImage = np.empty(
+            values.shape, np.float32
+        )  # less ``sharpen · I''``: for the focused image
+        height, amount = len(values), np.float32(sharpen)
+        bands.run(height, lambda first, last: _devignette_rows(values, gain, first, last, self._light))
+        bands.run(height, lambda first, last: _sharpen_rows(self._light, amount, first, last, self.sharp))
 
-
-def prepare(values: FloatImage, gain: FloatImage, sharpen: float, border: int, bands: Bands) -> PreparedRaw:
-    """Linear raw values (H, W) times vignetting gain; ``sharp`` less ``sharpen · I''`` along each axis."""
-    height, width = values.shape
-    light, sharp = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
-    even = np.empty((height + 2 * border, width + 2 * border), np.float32)
-    limit = np.float32(SATURATION)
-    bands.run(height, lambda first, last: _devignette_rows(values, gain, first, last, light))
-    bands.run(height, lambda first, last: _sharpen_rows(light, np.float32(sharpen), first, last, sharp))
-    bands.run(len(even), lambda first, last: _pad_rows(values, light, limit, border, first, last, even))
-    return PreparedRaw(sharp, even)
+    @property
+    def even(self) -> FloatImage:
+        """For matching: padded, not sharpened; OUTSIDE marks what must not be used (also saturated pixels)."""
+        with self._lock:
+            if self._even is None:
+                height, width = self._values.shape
+                even = np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
+                values, light, limit = self._values, self._light, np.float32(SATURATION)
+                self._bands.run(
+                    len(even),
+                    lambda first, last: _pad_rows(values, light, limit, self._border, first, last, even),
+                )
+                self._even = even
+            return self._even
 
 
 @njit(nogil=True, cache=True, fastmath=True)
