@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from prism_vo.simulate.optics import undistort_mm
 sys.path.insert(0, str(Path(__file__).parent))
 from plain_synthesis import psnr, totally_focused
 
-SHARED = Path("/work/shared/data/table_60")
+SHARED = Path(os.environ.get("PRISM_VO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "table_60"
 
 
 def table_camera() -> Calibration:
