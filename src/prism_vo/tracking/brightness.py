@@ -13,7 +13,7 @@ more contrast in it (1 % of gain for 0.3 % of approach on fine texture). By the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -26,14 +26,17 @@ Floats = NDArray[np.float32]
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
 TRIM = 3.0  # robust σ
+LEAST_MATCH = 0.6  # correlation below which the images do not show the same thing
+LARGEST_GAIN = 8.0  # and its inverse
 
 
 @dataclass(frozen=True)
 class Brightness:
-    """``I_frame ≈ gain · I_ref + offset``."""
+    """``I_frame ≈ gain · I_ref + offset``; ``match`` is how well the two correlate, whatever gain and offset."""
 
     gain: float = 1.0
     offset: float = 0.0
+    match: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -67,20 +70,26 @@ def blurred(image: Floats) -> Floats:
 def measure_brightness(
     smooth: Blurred, level: Level, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
 ) -> Brightness:
-    """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels."""
+    """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels.
+
+    Where the images do not correlate, any gain would fit (0 explains a black frame), so the start is kept.
+    """
     p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
     z = np.maximum(p[:, 2], 1e-3)
     x, y = p[:, 0] / z * level.focal + level.cx, p[:, 1] / z * level.focal + level.cy
     inside = (x > MARGIN) & (y > MARGIN) & (x < level.width - 1 - MARGIN) & (y < level.height - 1 - MARGIN)
     if inside.sum() < 50:
-        return start
+        return replace(start, match=0.0)
     column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)
     seen = cv2.remap(smooth.value, column, row, cv2.INTER_LANCZOS4)[:, 0]  # linear loses 1–2 % of contrast
     wider = cv2.remap(smooth.laplacian, column, row, cv2.INTER_LINEAR)[:, 0]
     magnified = np.clip(z[inside], 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
     new = seen + (magnified - 1.0) * (0.5 * BLUR**2) * wider
     ref = reference.color[inside].astype(np.float64)
-    result = start
+    match = _correlation(ref, new)
+    result = start = replace(start, match=match)
+    if match < LEAST_MATCH:
+        return start
     for _ in range(4):
         residual = new - result.gain * ref - result.offset
         spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual)))) + 1e-3
@@ -88,5 +97,13 @@ def measure_brightness(
         if keep.sum() < 50 or ref[keep].std() < 1.0:
             return start
         gain = float(new[keep].std() / ref[keep].std())
-        result = Brightness(gain, float(new[keep].mean() - gain * ref[keep].mean()))
+        result = Brightness(gain, float(new[keep].mean() - gain * ref[keep].mean()), match)
+    if not 1.0 / LARGEST_GAIN < result.gain < LARGEST_GAIN:
+        return replace(start, match=0.0)
     return result
+
+
+def _correlation(a: Array, b: Array) -> float:
+    """Pearson's r; 0 where one of the two is flat."""
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean()) / spread if spread > 1e-3 else 0.0

@@ -14,6 +14,7 @@ from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.tracking.align import Alignment, ReferenceLevel, align_level
 from prism_vo.tracking.brightness import (
+    LEAST_MATCH,
     Blurred,
     Brightness,
     BrightnessReference,
@@ -59,6 +60,7 @@ class Tracker:
         self.count = level_count(view, config.least_area)
         self.levels = levels_of(view, self.count)
         self.last_rms = np.inf
+        self.last_coarse_rms = 0.0
 
     def reference(
         self, keyframe: int, pyramid: list[Floats], inv_depth: Floats, variance: Floats
@@ -83,16 +85,17 @@ class Tracker:
         """Align with every guess of T_frame_ref on the coarsest level, the best ones in full."""
         smooth = Blurred.of(pyramid[BRIGHTNESS_LEVEL])
         best: Alignment | None = None
+        best_light, ok = brightness, False
         tried = 0
         for start in self._rank(pyramid, reference, guesses, brightness)[:4]:
             tried += 1
             result, light = self._refine(pyramid, smooth, reference, start, brightness)
-            if best is None or self._better(result, best):
-                best, best_light = result, light
-            if self._good(best) and best.rms < 1.5 * self.last_rms:
+            good = self._good(result) and light.match >= LEAST_MATCH
+            if best is None or (good, -result.rms) > (ok, -best.rms):
+                best, best_light, ok = result, light, good
+            if ok and best.rms < 1.5 * self.last_rms:
                 break
         assert best is not None
-        ok = self._good(best)
         if ok:
             self.last_rms = best.rms
         flow, flow_t = self.flow(best.T_frame_ref, reference)
@@ -105,7 +108,12 @@ class Tracker:
     ) -> list[Alignment]:
         """Coarsest level from every guess, best first; guesses that converged to the same place are kept once."""
         top = self.count - 1
-        results = [self._on_level(pyramid, reference, top, guess, brightness) for guess in guesses]
+        results = []
+        for guess in guesses:
+            results.append(self._on_level(pyramid, reference, top, guess, brightness))
+            if self._good(results[-1]) and results[-1].rms < 1.15 * self.last_coarse_rms:
+                break  # as good as the frame before: no need to look further
+        self.last_coarse_rms = min(r.rms for r in results)
         order = sorted(range(len(results)), key=lambda k: results[k].rms / max(results[k].visible, 0.05))
         kept: list[Alignment] = []
         for k in order:
