@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from prism_vo import se3
+from prism_vo.baselines.spo import light_field_depth
 from prism_vo.evaluate.bench import BenchPlan, BenchSequence, run_bench
 from prism_vo.evaluate.bench_summary import Summary
 from prism_vo.evaluate.figures import eta_of
 from prism_vo.evaluate.plots import save_figure
 from prism_vo.evaluate.recordings import loop_ends, paths_of
-from prism_vo.evaluate.scene_figures import DepthView, depth_figure, error_by_distance, world_points
+from prism_vo.evaluate.scene_figures import DepthView, depth_figure, error_by_distance, map_points
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "baselines"))
 from plane_scene import Relief, decoded, pinhole_view, write_decoded_sequence
@@ -48,7 +49,7 @@ def test_points_land_where_the_scene_is() -> None:
     view, rng, pose = pinhole_view(), np.random.default_rng(0), np.eye(4)
     pose[:3, 3] = 0.05, -0.02, 0.1
     image, depth = Relief().render(view, pose)
-    points = world_points(decoded(view, image, depth, rng, 1e-5), pose)
+    points = map_points(light_field_depth(decoded(view, image, depth, rng, 1e-5)), view, pose)
     distance = np.minimum(np.abs(points[:, 2] - 1.5), np.abs(points[:, 2] - 1.1))
     assert len(points) > 2000 and np.percentile(distance, 99) < 5e-3
     assert se3.transform(pose, np.zeros(3)) == pytest.approx(pose[:3, 3])

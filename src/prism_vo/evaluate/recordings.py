@@ -10,21 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo import se3
+from prism_vo.baselines.alignment import to_view
+from prism_vo.baselines.depth_filter import observe, without_edges
 from prism_vo.baselines.focused import focused_frames, metric_depth, view_of
+from prism_vo.baselines.spo import light_field_depth
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.datasets.images import read_image, read_map
 from prism_vo.errors import PrismError
 from prism_vo.evaluate.bench import BenchSequence
 from prism_vo.evaluate.methods import PRISM_OUTPUT
-from prism_vo.evaluate.metrics import TrajectoryMetrics, apply_similarity, evaluate_trajectory
+from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.evaluate.results import E_ALIGN, Record, Results
-from prism_vo.evaluate.scene_figures import DepthView, LoopEnds, world_points
+from prism_vo.evaluate.scene_figures import DepthView, LoopEnds, map_points
 from prism_vo.trajectory import Trajectory, read_trajectory
 
 Array = NDArray[np.float64]
 FloatImage = NDArray[np.float32]
 RGBD_UNITS = 5000.0  # of the simulator's depth camera, per metre
-FRAMES_AN_END = 5
+FRAMES_AN_END = 8
+IMAGE_NOISE = 3.0  # grey values, with interpolation
 DRAWN_METHODS = ("prism", "spo")
 
 
@@ -74,23 +79,32 @@ def loop_ends(
         estimate, metrics = _measured(record, truth)
         if metrics.drift is None:
             continue
-        moved = Trajectory(estimate.times, apply_similarity(metrics.drift.start, estimate.poses))
-        clouds = [_cloud(recording, moved, part, metrics.drift.start.scale) for part in (1, -1)]
-        ends[method] = LoopEnds(clouds[0], clouds[1], moved.positions)
+        moved = metrics.drift.start.apply(estimate.positions)
+        clouds = [metrics.drift.start.apply(_cloud(recording, estimate, part)) for part in (1, -1)]
+        ends[method] = LoopEnds(clouds[0], clouds[1], moved)
     return (chosen.name, ends, truth.positions) if ends else None
 
 
-def _cloud(recording: Sequence, path: Trajectory, part: int, scale: float) -> Array:
-    """Points of a few frames at one end (1: start, -1: end) of an aligned path, in its world."""
-    span = max(1, len(path) // 8)
-    steps = np.unique(np.linspace(0, span - 1, FRAMES_AN_END).astype(int))
-    chosen = steps if part > 0 else len(path) - 1 - steps[::-1]
-    frames = {int(np.argmin(np.abs(recording.times - path.times[k]))): path.poses[k] for k in chosen}
+def _cloud(recording: Sequence, path: Trajectory, part: int) -> Array:
+    """Points seen at one end (1: start, -1: end) of an estimated path, in the estimate's world.
+
+    Light-field depth of one frame, sharpened by motion stereo in its neighbours with the estimated poses: single
+    light fields are too uncertain beyond a metre or two to show a drift of centimetres.
+    """
+    steps = np.unique(np.linspace(0, max(1, len(path) // 5), FRAMES_AN_END).astype(int))
+    chosen = steps if part > 0 else len(path) - 1 - steps
+    frames = [int(np.argmin(np.abs(recording.times - path.times[k]))) for k in chosen]
+    items = list(focused_frames(recording, indices=frames))
+    view = items[0].frame.view
     clouds = []
-    for index, item in zip(frames, focused_frames(recording, indices=frames)):
-        local = world_points(item.measure(), np.eye(4))
-        pose = frames[index]
-        clouds.append(scale * local @ pose[:3, :3].T + pose[:3, 3])
+    for reference in (0, FRAMES_AN_END // 2):
+        depth = without_edges(light_field_depth(items[reference].measure()))
+        image = items[reference].frame.image
+        for k, item in zip(chosen, items):
+            motion = se3.inverse(path.poses[k]) @ path.poses[chosen[reference]]
+            if k != chosen[reference]:
+                depth = observe(depth, image, item.frame.image, to_view(motion, view), view, IMAGE_NOISE)
+        clouds.append(map_points(depth, view, path.poses[chosen[reference]]))
     return np.concatenate(clouds)
 
 

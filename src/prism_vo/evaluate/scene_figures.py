@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
-from prism_vo.baselines.focused import metric_depth
+from prism_vo.baselines.depth_filter import DepthMap
 from prism_vo.evaluate.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
-from prism_vo.types import DecodedFrame
+from prism_vo.optics.camera import FocusedView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 FloatImage = NDArray[np.float32]
 START_COLOUR, END_COLOUR = "#1b6ca8", "#d97a1f"
-MAX_RELATIVE_SIGMA = 0.04  # of a depth that is drawn
-POINTS_A_FRAME = 4000
+MAX_RELATIVE_SIGMA = 0.015  # of a depth that is drawn
+POINTS_DRAWN = 20_000  # of each end in the overview
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,12 @@ class LoopEnds:
     path: Array  # (K, 3) aligned on the start
 
 
-def world_points(frame: DecodedFrame, T_world_cam: Array, count: int = POINTS_A_FRAME) -> Array:
-    """Certain points (N, 3) of a densely decoded frame, evenly thinned out."""
-    assert frame.inv_virtual_depth is not None and frame.variance is not None
-    view = frame.view
-    depth = metric_depth(frame).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        q = view.inv_depth_of(depth)
-        sigma = np.sqrt(frame.variance) / np.abs(view.inv_virtual_depth_slope(q))
-        certain = np.isfinite(depth) & (sigma < MAX_RELATIVE_SIGMA * q)
-    y, x = np.nonzero(certain)
-    pick = slice(None, None, max(1, len(x) // count))
-    y, x = y[pick], x[pick]
-    return se3.transform(T_world_cam, view.unproject(np.stack([x, y], 1), depth[y, x]))
+def map_points(depth: DepthMap, view: FocusedView, T_world_cam: Array) -> Array:
+    """Certain points (N, 3) of a depth map in the world."""
+    y, x = np.nonzero(depth.valid & (np.sqrt(depth.variance) < MAX_RELATIVE_SIGMA * depth.inv_depth))
+    return se3.transform(
+        T_world_cam, view.unproject(np.stack([x, y], 1), view.depth_of(depth.inv_depth[y, x]))
+    )
 
 
 def reconstruction_figure(ends: Mapping[str, LoopEnds], truth: Array) -> Figure:
@@ -56,43 +49,35 @@ def reconstruction_figure(ends: Mapping[str, LoopEnds], truth: Array) -> Figure:
     first, second, _ = main_axes(truth)
     for (whole, zoom), (method, both) in zip(axes, ends.items()):
         centre, reach = _shared_place(both, (first, second))
-        for axis, size in ((whole, 0.4), (zoom, 2.5)):
-            for points, colour, label in (
-                (both.start, START_COLOUR, "start of the loop"),
-                (both.end, END_COLOUR, "end of the loop"),
-            ):
-                axis.scatter(
-                    points[:, first],
-                    points[:, second],
-                    s=size,
-                    c=colour,
-                    linewidths=0,
-                    label=label,
-                    rasterized=True,
-                )
-            axis.set_aspect("equal", adjustable="box" if axis is zoom else "datalim")
+        for axis, size in ((whole, 0.3), (zoom, 2.0)):
+            for points, colour in ((both.start, START_COLOUR), (both.end, END_COLOUR)):
+                drawn = points[:: max(1, len(points) // POINTS_DRAWN)] if axis is whole else points
+                axis.scatter(drawn[:, first], drawn[:, second], s=size, c=colour, linewidths=0, alpha=0.5)
+            axis.set_aspect("equal", adjustable="box")
         whole.plot(truth[:, first], truth[:, second], color=TRUTH_COLOUR, linewidth=2, label="ground truth")
-        whole.plot(both.path[:, first], both.path[:, second], color="#3a7d44", linewidth=1, label=method)
-        _frame(whole, both, (first, second))
+        whole.plot(
+            both.path[:, first], both.path[:, second], color="#3a7d44", linewidth=1.2, label="estimate"
+        )
+        for colour, label in ((START_COLOUR, "start of the loop"), (END_COLOUR, "end of the loop")):
+            whole.plot([], [], "o", color=colour, label=label)
+        _frame(whole, both, truth, (first, second))
         zoom.set_xlim(centre[0] - reach, centre[0] + reach)
         zoom.set_ylim(centre[1] - reach, centre[1] + reach)
-        tidy(
-            whole,
-            f"{'xyz'[first]} [m]",
-            f"{'xyz'[second]} [m]",
-            f"{method}: map seen along {'xyz'[3 - first - second]}",
-        )
+        seen_along = "xyz"[3 - first - second]
+        tidy(whole, f"{'xyz'[first]} [m]", f"{'xyz'[second]} [m]", f"{method}: map seen along {seen_along}")
+        zoom.locator_params(nbins=6)
         tidy(zoom, f"{'xyz'[first]} [m]", "", "the drift between start and end")
-        legend = whole.legend(fontsize=8, frameon=False, markerscale=12)
-        for handle in legend.legend_handles:
-            handle.set_alpha(1)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=9, frameon=False, loc="outside lower center", ncols=4)
     return figure
 
 
-def _frame(axis: Axes, both: LoopEnds, plane: tuple[int, int]) -> None:
-    """Limits that leave stray points out."""
-    points = np.concatenate([both.start, both.end, both.path])[:, plane]
-    low, high = np.percentile(points, [1, 99], axis=0)
+def _frame(axis: Axes, both: LoopEnds, truth: Array, plane: tuple[int, int]) -> None:
+    """Limits that hold the paths and most points, and leave stray points out."""
+    points = np.concatenate([both.start, both.end])[:, plane]
+    paths = np.concatenate([both.path, truth])[:, plane]
+    low = np.minimum(np.percentile(points, 2, axis=0), paths.min(0))
+    high = np.maximum(np.percentile(points, 98, axis=0), paths.max(0))
     margin = 0.05 * (high - low)
     axis.set_xlim(low[0] - margin[0], high[0] + margin[0])
     axis.set_ylim(low[1] - margin[1], high[1] + margin[1])
@@ -102,7 +87,7 @@ def _shared_place(both: LoopEnds, plane: tuple[int, int]) -> tuple[Array, float]
     """Centre and half width of the cell that both ends saw most."""
     points = np.concatenate([both.start, both.end])[:, plane]
     low, high = np.percentile(points, [2, 98], axis=0)
-    cell = max(float((high - low).max()) / 12, 1e-6)
+    cell = max(float((high - low).max()) / 9, 1e-6)
     counts: list[dict[tuple[int, int], int]] = []
     for cloud in (both.start, both.end):
         keys, number = np.unique(
