@@ -150,15 +150,17 @@ class Tracker:
             result = align_level(pyramid[level], self.levels[level], reference.levels[level], start, brightness,
                                  c.image_sigma, c.huber, cutoff, c.iterations)  # fmt: skip
             if result.inliers > 0.4 or cutoff >= 4 * c.cutoff:
-                return result
+                break
             cutoff *= 2.0
+        if cutoff == c.cutoff:
+            return result
+        # what was found with a wide cutoff is judged with the usual one
+        return align_level(pyramid[level], self.levels[level], reference.levels[level], result.T_frame_ref,
+                           brightness, c.image_sigma, c.huber, c.cutoff, c.iterations)  # fmt: skip
 
     def _good(self, a: Alignment) -> bool:
         c = self.config
         return bool(np.isfinite(a.rms) and a.visible > c.least_visible and a.inliers > c.least_inliers)
-
-    def _better(self, a: Alignment, b: Alignment) -> bool:
-        return self._good(a) > self._good(b) or (self._good(a) == self._good(b) and a.rms < b.rms)
 
     def flow(self, T_frame_ref: Array, reference: Reference) -> tuple[float, float]:
         """RMS image motion of the reference pixels at 512 px width: with and without rotation."""
