@@ -113,6 +113,8 @@ class Odometry:
         mapping = None
         if self._needs_keyframe(track):
             mapping = self._add_keyframe(raw, frame, pyramid, pose, track)
+        elif self._is_blind and len(self.window.keyframes) == 1:
+            pose = self._improve_blind(frame, pyramid, pose, track)
         else:
             with self.watch("trace"):
                 self.window.trace(pyramid[0], pose, self._affine(track, frame), frame.exposure or 1.0)
@@ -160,6 +162,28 @@ class Odometry:
         grown = self._first_rms is not None and track.rms > c.keyframe_rms_growth * self._first_rms
         darker = 2.0 * abs(np.log(track.brightness.gain))
         return bool(flow + darker > 1.0 or grown or track.visible < c.keyframe_visible)
+
+    @property
+    def _is_blind(self) -> bool:
+        """The variant without plenoptic depth: monocular, free scale."""
+        return self.config.variant == "pinhole"
+
+    def _improve_blind(
+        self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track
+    ) -> Array:
+        """Monocular initialisation with one more frame; the pose follows the change of scale."""
+        with self.watch("optimise"):
+            affine = self._affine(track, frame)
+            factor = self.window.improve_blind(pyramid[0], pose, affine, frame.exposure or 1.0)
+        first = self.window.keyframes[0]
+        image = np.ascontiguousarray(self.window.images[first.slot][..., 0])
+        light, rms = self._light, self._first_rms
+        self._renew_reference(image_pyramid(image, self.tracker.count))
+        self._light, self._first_rms = light, rms
+        relative = pose @ se3.inverse(first.pose)
+        relative[:3, 3] *= factor
+        self._last = relative @ first.pose
+        return self._last
 
     # --- keyframes -------------------------------------------------------------------------------------------
 
@@ -209,7 +233,10 @@ class Odometry:
         self.window = Window(self.view, self.config)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
         self._select(raw, pyramid)
-        self.window.activate_measured()
+        if self._is_blind:
+            self.window.activate_blind()
+        else:
+            self.window.activate_measured()
         self._renew_reference(pyramid)
         self._place(frame.time, self._last)
         return self._report(raw, "keyframe", None, None)
@@ -226,7 +253,7 @@ class Odometry:
         self._exposure = keyframe.exposure
 
     def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> None:
-        measure: Measure = no_depth if self.config.variant == "pinhole" else self._measure(raw)
+        measure: Measure = no_depth if self._is_blind else self._measure(raw)
         with self.watch("select"):
             host = len(self.window.keyframes) - 1
             new = select_candidates(self.view, pyramid[0], host, measure, self.config.select,

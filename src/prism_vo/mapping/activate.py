@@ -43,6 +43,7 @@ class Activated:
 
     points: Points
     good: NDArray[np.bool_]
+    curvature: Array  # (N,) of each point's own energy
 
 
 def solve_depths(energy: WindowEnergy, state: State, iterations: int, least_curvature: float) -> Activated:
@@ -74,4 +75,4 @@ def solve_depths(energy: WindowEnergy, state: State, iterations: int, least_curv
     inside = (states == IN).sum(1)
     seen = (states >= 0).sum(1)
     good = (inside >= 1) & (2 * inside >= seen) & (curvature > least_curvature) & (q > -0.02)
-    return Activated(replace(points, inv_depth=q, state=states.astype(np.int8)), good)
+    return Activated(replace(points, inv_depth=q, state=states.astype(np.int8)), good, curvature)

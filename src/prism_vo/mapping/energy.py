@@ -56,7 +56,8 @@ class State:
     @property
     def poses(self) -> Array:
         """Current T_view_world (K, 4, 4)."""
-        return np.array([se3.exp(x[:6]) @ base for x, base in zip(self.x, self.base_pose)])
+        moved = [se3.exp(x[:6]) @ base if x.any() else base for x, base in zip(self.x, self.base_pose)]
+        return np.array(moved)
 
     @property
     def affine(self) -> Array:

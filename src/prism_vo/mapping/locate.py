@@ -35,7 +35,9 @@ def locate(energy: WindowEnergy, state: State, iterations: int) -> Array | None:
         h, b = now.system.h_frames[last, last], now.system.b_frames[last]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-30))
         try:
-            step = -scale * np.linalg.solve(h * scale[:, None] * scale[None, :] + damping * np.eye(6), scale * b)
+            step = -scale * np.linalg.solve(
+                h * scale[:, None] * scale[None, :] + damping * np.eye(6), scale * b
+            )
         except np.linalg.LinAlgError:
             return None
         poses = state.base_pose.copy()

@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from prism_vo import se3
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
@@ -39,23 +38,32 @@ class PairGeometry:
     @classmethod
     def of(cls, poses: Array, affine: Array, exposure: Array) -> PairGeometry:
         """From T_view_world (K, 4, 4), (a, b) (K, 2) and exposure times (K,)."""
+        turn = np.swapaxes(poses[:, :3, :3], 1, 2)
+        rotation = poses[None, :, :3, :3] @ turn[:, None]
+        translation = poses[None, :, :3, 3] - (rotation @ poses[:, None, :3, 3, None])[..., 0]
         count = len(poses)
-        relative = np.empty((count, count, 4, 4))
-        adjoint = np.empty((count, count, 6, 6))
         brightness = np.empty((count, count, 3), np.float32)
-        for i in range(count):
-            inverse = se3.inverse(poses[i])
-            for j in range(count):
-                relative[i, j] = poses[j] @ inverse
-                adjoint[i, j] = se3.adjoint(relative[i, j])
-                ratio = exposure[j] / exposure[i] * np.exp(affine[j, 0] - affine[i, 0])
-                brightness[i, j] = ratio, affine[i, 1], affine[j, 1]
+        brightness[..., 0] = (
+            np.exp(affine[None, :, 0] - affine[:, None, 0]) * exposure[None, :] / exposure[:, None]
+        )
+        brightness[..., 1], brightness[..., 2] = affine[:, None, 1], affine[None, :, 1]
         return cls(
-            np.ascontiguousarray(relative[..., :3, :3], dtype=np.float32),
-            np.ascontiguousarray(relative[..., :3, 3], dtype=np.float32),
-            adjoint,
+            np.ascontiguousarray(rotation, dtype=np.float32),
+            np.ascontiguousarray(translation, dtype=np.float32),
+            _adjoints(rotation, translation),
             brightness,
         )
+
+
+def _adjoints(rotation: Array, translation: Array) -> Array:
+    """6×6 adjoints of many poses: se3.adjoint, vectorised."""
+    x, y, z = translation[..., 0], translation[..., 1], translation[..., 2]
+    zero = np.zeros_like(x)
+    hat = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(*x.shape, 3, 3)
+    out = np.zeros((*x.shape, 6, 6))
+    out[..., :3, :3] = out[..., 3:, 3:] = rotation
+    out[..., :3, 3:] = hat @ rotation
+    return out
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -218,25 +226,43 @@ def assemble_pairs(h_pair: Array, b_pair: Array, pairs: PairGeometry) -> tuple[A
     """
     count = len(h_pair)
     h, b = np.zeros((BLOCK * count, BLOCK * count)), np.zeros(BLOCK * count)
+    _assemble(h_pair, b_pair, pairs.adjoint, pairs.brightness, h, b)
+    return h, b
+
+
+@njit(nogil=True, cache=True)
+def _assemble(h_pair, b_pair, adjoint, brightness, h, b):  # type: ignore[no-untyped-def]
+    count = h_pair.shape[0]
+    block, to_host, off = np.empty((8, 8)), np.zeros((8, 8)), np.empty((8, 8))
     for i in range(count):
         for j in range(count):
             if i == j or h_pair[i, j, 7, 7] == 0.0:
                 continue
-            upper = h_pair[i, j]
-            block = np.triu(upper) + np.triu(upper, 1).T
-            to_host = np.zeros((BLOCK, BLOCK))
-            to_host[:6, :6] = -pairs.adjoint[i, j]
+            for r in range(8):
+                for c in range(8):
+                    block[r, c] = h_pair[i, j, min(r, c), max(r, c)]
+            to_host[:6, :6] = -adjoint[i, j]
             to_host[6, 6] = -1.0
-            to_host[7, 7] = -pairs.brightness[i, j, 0]
-            si, sj = slice(BLOCK * i, BLOCK * (i + 1)), slice(BLOCK * j, BLOCK * (j + 1))
-            off = to_host.T @ block
-            h[sj, sj] += block
-            h[si, si] += off @ to_host
-            h[si, sj] += off
-            h[sj, si] += off.T
-            b[sj] += b_pair[i, j]
-            b[si] += to_host.T @ b_pair[i, j]
-    return h, b
+            to_host[7, 7] = -brightness[i, j, 0]
+            for r in range(8):
+                for c in range(8):
+                    total = 0.0
+                    for k in range(8):
+                        total += to_host[k, r] * block[k, c]
+                    off[r, c] = total
+            for r in range(8):
+                back = 0.0
+                for c in range(8):
+                    total = 0.0
+                    for k in range(8):
+                        total += off[r, k] * to_host[k, c]
+                    h[8 * i + r, 8 * i + c] += total
+                    h[8 * j + r, 8 * j + c] += block[r, c]
+                    h[8 * i + r, 8 * j + c] += off[r, c]
+                    h[8 * j + c, 8 * i + r] += off[r, c]
+                    back += to_host[c, r] * b_pair[i, j, c]
+                b[8 * j + r] += b_pair[i, j, r]
+                b[8 * i + r] += back
 
 
 @dataclass(frozen=True)

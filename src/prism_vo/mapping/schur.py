@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -23,12 +24,52 @@ class NormalEquations:
     b_points: Array  # (N,)
     energy: float
 
-    def reduced(self, usable: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+    def reduced(self) -> tuple[Array, Array]:
         """Schur complement on the frames; points without curvature do not take part."""
-        has = self.h_points > 0 if usable is None else usable & (self.h_points > 0)
-        scaled = np.where(has[:, None], self.h_cross / np.where(has, self.h_points, 1.0)[:, None], 0.0)
-        h = self.h_frames - self.h_cross.T @ scaled
-        return 0.5 * (h + h.T), self.b_frames - scaled.T @ self.b_points
+        return eliminate_points(self.h_frames, self.b_frames, self.h_cross, self.h_points, self.b_points)
+
+
+def eliminate_points(
+    h_frames: Array, b_frames: Array, h_cross: Array, h_points: Array, b_points: Array
+) -> tuple[Array, Array]:
+    """``H − Cᵀ D⁻¹ C`` and ``b − Cᵀ D⁻¹ b_p`` over the points with positive curvature.
+
+    A kernel of its own: a point touches few keyframes, and a threaded matrix product would neither be as fast on such
+    narrow matrices nor give the same bytes on every machine.
+    """
+    h, b = h_frames.copy(), b_frames.copy()
+    _eliminate(h_cross, h_points, b_points, h, b)
+    return h, b
+
+
+@njit(nogil=True, cache=True)
+def _eliminate(cross, h_points, b_points, h, b):  # type: ignore[no-untyped-def]
+    size = h.shape[0]
+    blocks = size // 8
+    used = np.empty(blocks, np.int64)
+    for n in range(cross.shape[0]):
+        if not h_points[n] > 0.0:
+            continue
+        inverse = 1.0 / h_points[n]
+        count = 0
+        for k in range(blocks):
+            for c in range(8):
+                if cross[n, 8 * k + c] != 0.0:
+                    used[count] = k
+                    count += 1
+                    break
+        for a in range(count):
+            ra = 8 * used[a]
+            for r in range(ra, ra + 8):
+                value = cross[n, r] * inverse
+                b[r] -= value * b_points[n]
+                for e in range(a, count):
+                    rc = 8 * used[e]
+                    for c in range(rc, rc + 8):
+                        h[r, c] -= value * cross[n, c]
+    for r in range(size):  # mirror the blocks above the diagonal
+        for c in range((r // 8) * 8):
+            h[r, c] = h[c, r]
 
 
 @dataclass(frozen=True)
@@ -48,21 +89,19 @@ def solve(
     Points whose curvature is at most ``least_curvature`` keep their depth.
     """
     points_on = system.h_points > least_curvature
-    h_points = np.where(points_on, system.h_points * (1.0 + damping), 1.0)
-    cross = np.where(points_on[:, None], system.h_cross, 0.0)[:, free]
-    b_points = np.where(points_on, system.b_points, 0.0)
-    h = system.h_frames[np.ix_(free, free)].copy()
-    h[np.diag_indices_from(h)] *= 1.0 + damping
-    scaled = cross / h_points[:, None]
-    h -= cross.T @ scaled
-    b = system.b_frames[free] - scaled.T @ b_points
+    h_points = np.where(points_on, system.h_points * (1.0 + damping), 0.0)
+    h_frames = system.h_frames.copy()
+    h_frames[np.diag_indices_from(h_frames)] *= 1.0 + damping
+    h_all, b_all = eliminate_points(h_frames, system.b_frames, system.h_cross, h_points, system.b_points)
+    h, b = h_all[np.ix_(free, free)], b_all[free]
     frames = np.zeros(len(system.b_frames))
     try:
         scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-30))
         factor = scipy.linalg.cho_factor(h * scale[:, None] * scale[None, :], check_finite=True)
         frames[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
     except (np.linalg.LinAlgError, ValueError):
-        return Step(frames, np.zeros_like(b_points), ok=False)
-    points = -(b_points + cross @ frames[free]) / h_points
-    points[~points_on] = 0.0
+        return Step(frames, np.zeros_like(h_points), ok=False)
+    points = np.zeros_like(h_points)
+    gradient = system.b_points[points_on] + system.h_cross[points_on] @ frames
+    points[points_on] = -gradient / h_points[points_on]
     return Step(frames, points, ok=bool(np.isfinite(frames).all() and np.isfinite(points).all()))

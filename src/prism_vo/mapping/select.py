@@ -20,16 +20,12 @@ MARGIN = 4  # px at the border: the pattern and its interpolation must fit
 
 
 def gradient_thresholds(image: Floats) -> Floats:
-    """Median gradient magnitude of 32×32 blocks plus 7, smoothed 3×3: (⌈h/32⌉, ⌈w/32⌉), squared."""
+    """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
     magnitude = np.hypot(image[..., 1], image[..., 2])
-    h, w = magnitude.shape
-    rows, cols = max(h // BLOCK, 1), max(w // BLOCK, 1)
-    blocks = np.empty((rows, cols))
-    for r in range(rows):
-        for c in range(cols):
-            bottom = h if r == rows - 1 else (r + 1) * BLOCK
-            right = w if c == cols - 1 else (c + 1) * BLOCK
-            blocks[r, c] = np.median(magnitude[r * BLOCK : bottom, c * BLOCK : right])
+    rows, cols = max(magnitude.shape[0] // BLOCK, 1), max(magnitude.shape[1] // BLOCK, 1)
+    height, width = magnitude.shape[0] // rows, magnitude.shape[1] // cols
+    tiles = magnitude[: rows * height, : cols * width].reshape(rows, height, cols, width).swapaxes(1, 2)
+    blocks = np.median(tiles.reshape(rows, cols, -1), axis=2)
     padded = np.pad(blocks + 7.0, 1, mode="edge")
     smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
     return np.ascontiguousarray(smooth**2, dtype=np.float32)
@@ -54,7 +50,7 @@ def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: igno
                         free = False
                         break
                     gx, gy = image[y, x, 1], image[y, x, 2]
-                    limit = thresholds[min(y // BLOCK, rows - 1), min(x // BLOCK, cols - 1)] * factor
+                    limit = thresholds[min(y * rows // h, rows - 1), min(x * cols // w, cols - 1)] * factor
                     if gx * gx + gy * gy < limit:
                         continue
                     score = abs(gx * d[0] + gy * d[1])

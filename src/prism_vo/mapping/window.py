@@ -14,6 +14,7 @@ from prism_vo.mapping.activate import solve_depths, spread
 from prism_vo.mapping.energy import Solved, State, WindowEnergy, minimise
 from prism_vo.map_points import MapPoints
 from prism_vo.mapping.eta import EtaBalance
+from prism_vo.mapping.initialise import improve_depths
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.leaving import choose_leaving
 from prism_vo.mapping.locate import locate
@@ -176,6 +177,15 @@ class Window:
         self.points = self.points.joined(Points.from_candidates(some, some.inv_depth, len(self.keyframes)))
         self.candidates = c.take(~used)
 
+    def activate_blind(self) -> None:
+        """Monocular start: all candidates on a plane of inverse depth 1."""
+        c = self.candidates
+        assert c is not None
+        ones = np.ones(len(c))
+        points = Points.from_candidates(c, ones, len(self.keyframes))
+        self.points = replace(points, curvature=self.balance.noise2 / (0.3 * ones) ** 2)
+        self.candidates = c.take(np.zeros(len(c), np.bool_))
+
     def _is_ready(self, c: Candidates) -> NDArray[np.bool_]:
         """Depth known and its interval short in the image: < 8 px of parallax in the newest keyframe."""
         newest = self.keyframes[-1].pose
@@ -305,10 +315,27 @@ class Window:
 
     def locate(self, image: Floats, T_view_world: Array, affine: Array, exposure: float) -> Array | None:
         """Refine the pose of a frame that is no keyframe against all active points."""
+        energy, state = self._with_frame(image, T_view_world, affine, exposure)
+        return locate(energy, state, self.config.iterations)
+
+    def improve_blind(self, image: Floats, T_view_world: Array, affine: Array, exposure: float) -> float:
+        """Monocular initialisation: better depths from one more frame; returns the factor of all distances."""
+        energy, state = self._with_frame(image, T_view_world, affine, exposure)
+        size = BLOCK * len(energy.slots)
+        blank = Prior(np.zeros((size, size)), np.zeros(size))
+        points = replace(self.points, state=np.repeat(np.array([[NONE, IN]], np.int8), len(self.points), 0))
+        energy = replace(energy, points=points, prior=blank, eta=self.balance.noise2)
+        improved, factor = improve_depths(energy, state)
+        self.points = replace(improved, state=self.points.state)
+        return factor
+
+    def _with_frame(
+        self, image: Floats, T_view_world: Array, affine: Array, exposure: float
+    ) -> tuple[WindowEnergy, State]:
+        """The window's energy and state with one more frame at the end, in a free image slot."""
         slot = self.free_slot()
         self.images[slot] = image
-        points = self.points
-        energy = self._energy(points)
+        energy = self._energy(self.points)
         energy = replace(
             energy,
             slots=np.append(energy.slots, np.int32(slot)),
@@ -316,7 +343,7 @@ class Window:
             gates=np.append(energy.gates, energy.gates[-1]),
             affine_centre=np.vstack([energy.affine_centre, affine]),
         )
-        state = State.of(self.keyframes, points)
+        state = State.of(self.keyframes, self.points)
         state = replace(
             state,
             base_pose=np.concatenate([state.poses, T_view_world[None]]),
@@ -324,7 +351,7 @@ class Window:
             x=np.zeros((len(self.keyframes) + 1, BLOCK)),
             tied=np.zeros(len(self.keyframes) + 1, np.bool_),
         )
-        return locate(energy, state, self.config.iterations)
+        return energy, state
 
     # --- leaving ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numba import njit
 from numpy.typing import NDArray
 
@@ -169,7 +168,7 @@ def _damped_step(h: Array, b: Array, damping: float) -> Array | None:
     try:
         scaled = h * scale[:, None] * scale[None, :]
         scaled[np.diag_indices(6)] += damping
-        step = -scale * scipy.linalg.solve(scaled, scale * b, assume_a="pos")
+        step = -scale * np.linalg.solve(scaled, scale * b)
     except (np.linalg.LinAlgError, ValueError):
         return None
     if not np.isfinite(step).all() or np.linalg.norm(step[3:6]) > 1.0:

@@ -26,6 +26,7 @@ from prism_vo.tracking.pyramid import Level, depth_pyramid, level_count, levels_
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
 BRIGHTNESS_LEVEL = 1  # pyramid level on which brightness is measured
+BRIGHTNESS_PIXELS = 1500  # as many are enough
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class Tracker:
     def _light(self, pyramid: list[Floats], maps: list[tuple[Floats, Floats]]) -> BrightnessReference:
         level, (depth, var) = self.levels[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         y, x = np.nonzero(var < np.inf)
+        step = max(len(x) // BRIGHTNESS_PIXELS, 1)
+        y, x = y[::step], x[::step]
         rays = np.stack([(x - level.cx) / level.focal, (y - level.cy) / level.focal, np.ones(len(x))], -1)
         return BrightnessReference(
             rays, depth[y, x].astype(np.float64), blurred(pyramid[BRIGHTNESS_LEVEL])[y, x]
