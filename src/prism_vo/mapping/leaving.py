@@ -19,7 +19,7 @@ def choose_leaving(keyframes: list[Keyframe], points: Points, most: int) -> list
     """Window positions: keyframes hardly seen any more or of extreme brightness; then, if still too many, the one
     that is far from the newest and close to others, so that the window stays spread."""
     count = len(keyframes)
-    leaving = []
+    leaving: list[int] = []
     for k in range(count - KEPT_ALWAYS):
         own = points.host == k
         seen = int((points.state[own, -1] == IN).sum())

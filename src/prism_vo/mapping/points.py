@@ -106,7 +106,7 @@ class Points(_Columns):
 
 @njit(nogil=True, cache=True)
 def sample_pattern(image, u, v, contrast, color, weight):  # type: ignore[no-untyped-def]
-    """Pattern intensities and weights c²/(c² + |∇I|²) at points of a (h, w, 3) image (bilinear; u, v inside by 3 px)."""
+    """Pattern intensities and weights c²/(c² + |∇I|²) at points of a (h, w, 3) image (bilinear)."""
     for n in range(u.shape[0]):
         for k in range(8):
             x, y = u[n] + PATTERN[k, 0], v[n] + PATTERN[k, 1]

@@ -67,7 +67,7 @@ def _adjoints(rotation: Array, translation: Array) -> Array:
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def linearize_photometric(
+def linearize_photometric(  # type: ignore[no-untyped-def]
     images,  # (S, h, w, 3) float32: intensity and gradients of each slot
     slot,  # (K,) int32: window position → slot
     intrinsics,  # (3,) float32: focal, cx, cy
@@ -93,7 +93,7 @@ def linearize_photometric(
     ju, jv = np.empty(6, np.float32), np.empty(6, np.float32)
     a_row, b_row = np.empty(6, np.float32), np.empty(6, np.float32)
     cross = np.empty(8, np.float32)
-    total = 0.0
+    total = np.float64(0.0)
     h_pair[:] = 0.0
     b_pair[:] = 0.0
     h_cross[:] = 0.0

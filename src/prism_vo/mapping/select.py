@@ -74,7 +74,7 @@ def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> NDArr
     picked = _three_passes(image, thresholds, cell, direction, wanted)
     for _ in range(4):
         ratio = len(picked) / wanted
-        better = max(int(round(cell * np.sqrt(max(ratio, 0.05)))), 2)
+        better = max(round(cell * float(np.sqrt(max(ratio, 0.05)))), 2)
         if better == cell or 0.85 < ratio < 1.2:
             break
         cell = better
@@ -159,7 +159,7 @@ def prefer_depth(
 def independent_information(
     pixels: NDArray[np.int32], depth: PointDepth, used: NDArray[np.bool_], window: int
 ) -> Array:
-    """1/σ² of each used depth, shared among the used depths that lie in one matching window (they are one measurement)."""
+    """1/σ² of each used depth, shared by those in one matching window: together they are one measurement."""
     info = np.zeros(len(used))
     index = np.flatnonzero(used)
     if len(index) == 0:

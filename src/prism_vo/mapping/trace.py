@@ -27,7 +27,7 @@ def _pattern_energy(image, x, y, dx, dy, color, gain, offset, huber):  # type: i
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def trace_points(
+def trace_points(  # type: ignore[no-untyped-def]
     image,  # (h, w, 3) float32, the new frame
     intrinsics,  # (3,) float32
     rotation, translation, brightness,  # (K, 3, 3), (K, 3), (K, 2): host → frame; I_frame ≈ gain · I_host + offset

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.config import Config
+from prism_vo.map_points import MapPoints
 from prism_vo.mapping.activate import solve_depths, spread
 from prism_vo.mapping.energy import Solved, State, WindowEnergy, minimise
-from prism_vo.map_points import MapPoints
 from prism_vo.mapping.eta import EtaBalance
 from prism_vo.mapping.initialise import improve_depths
 from prism_vo.mapping.keyframe import Keyframe
@@ -23,6 +23,7 @@ from prism_vo.mapping.points import DEPTH_USED, Candidates, Points
 from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE
 from prism_vo.mapping.smoothing import Departure, departure
 from prism_vo.mapping.trace import FOUND, SKIPPED, trace_points
+from prism_vo.mapping.uncertainty import pose_uncertainty
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
@@ -89,7 +90,7 @@ class Window:
         solved = self.optimise()
         self._keep_statistics(solved)
         reduced, _ = solved.last.system.reduced()
-        scale_sigma = self._covariances(reduced)
+        scale_sigma = pose_uncertainty(self.keyframes, reduced, self.free_variables(), self.balance.noise2)
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         if leaving:
             self.departures.append(departure(self.keyframes, leaving, reduced, self.free_variables()))
@@ -279,39 +280,6 @@ class Window:
                 keyframe.gate = float((0.5 * 26.0 + 0.5 * 1.5 * root) ** 2)
         inside = solved.last.state == IN
         self.balance.update(solved.last, inside, self.points)
-
-    def _covariances(self, reduced: Array) -> float:
-        """Pose covariances from the reduced Hessian; returns the relative σ of the scale."""
-        free = self.free_variables()
-        h = reduced[np.ix_(free, free)]
-        if len(h) == 0:
-            return np.nan
-        try:
-            scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-30))
-            inverse = np.linalg.inv(h * scale[:, None] * scale[None, :]) * scale[:, None] * scale[None, :]
-        except np.linalg.LinAlgError:
-            return np.nan
-        covariance = np.zeros((len(free), len(free)))
-        covariance[np.ix_(free, free)] = inverse * self.balance.noise2
-        for k, keyframe in enumerate(self.keyframes):
-            keyframe.covariance = covariance[BLOCK * k : BLOCK * k + 6, BLOCK * k : BLOCK * k + 6]
-        return self._scale_sigma(covariance)
-
-    def _scale_sigma(self, covariance: Array) -> float:
-        """σ of the log scale: the functional Σ d·δd / Σ d² over displacements d from the oldest keyframe."""
-        poses = [se3.inverse(k.pose) for k in self.keyframes]
-        origin = poses[0][:3, 3]
-        weights = np.zeros(len(covariance))
-        total = 0.0
-        for k, pose in enumerate(poses):
-            d = pose[:3, 3] - origin
-            total += float(d @ d)
-            # centre −Rᵀt under T ← exp(ξ)T moves by −Rᵀ(ξ_t) to first order (rotation about the camera leaves it)
-            weights[BLOCK * k : BLOCK * k + 3] = -(d @ pose[:3, :3])
-            weights[0:3] += d @ poses[0][:3, :3]
-        if total <= 0:
-            return np.nan
-        return float(np.sqrt(max(weights @ covariance @ weights, 0.0)) / total)
 
     def locate(self, image: Floats, T_view_world: Array, affine: Array, exposure: float) -> Array | None:
         """Refine the pose of a frame that is no keyframe against all active points."""

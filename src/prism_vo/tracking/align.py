@@ -48,8 +48,10 @@ class Alignment:
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _normal_equations(image, focal, cx, cy, rotation, translation, gain, offset, ray_x, ray_y, inv_depth, variance,
-                      color, noise, huber, cutoff, h, b):  # type: ignore[no-untyped-def]  # fmt: skip
+def _normal_equations(  # type: ignore[no-untyped-def]
+    image, focal, cx, cy, rotation, translation, gain, offset, ray_x, ray_y, inv_depth, variance, color, noise,
+    huber, cutoff, h, b,
+):  # fmt: skip
     """Fill H (6, 6) and b (6); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²)."""
     height, width = image.shape[0], image.shape[1]
     one = np.float32(1)
