@@ -9,6 +9,7 @@ import math
 import pytest
 
 from prism_vo.evaluate import published
+from prism_vo.evaluate.bench_tables import median_table, threshold_table
 from prism_vo.evaluate.results import D_S, RMSE_T, Results, middle
 from prism_vo.evaluate.tables import Table, latex_text, number
 
@@ -54,7 +55,9 @@ def test_numbers_have_three_digits(value: float | None, text: str) -> None:
 
 
 def record(sequence: str, method: str, run: int, d_s: float | None, status: str = "ok") -> dict:  # type: ignore[type-arg]
-    drift = None if d_s is None else {"d_s_prime": d_s}
+    drift = (
+        None if d_s is None else {"d_s_prime": d_s, "e_s_prime": 1.0, "e_align_percent": 1.0, "e_r_deg": 1.0}
+    )
     aligned = {"se3": {"rmse_t_m": 1.0}, "sim3": {"rmse_t_m": 0.1}}
     return {
         "job": {"sequence": sequence, "method": method, "run": run, "suite": "loops"},
@@ -79,6 +82,17 @@ def test_failed_runs_count_as_infinite() -> None:
 def test_each_method_is_measured_under_its_own_alignment() -> None:
     results = Results((record("a", "metric", 0, 1.0), record("a", "mono", 0, 1.0)))
     assert results.overall(RMSE_T, "metric") == 1.0 and results.overall(RMSE_T, "mono") == 0.1
+
+
+def test_a_free_scale_is_not_judged() -> None:
+    results = Results((record("a", "metric", 0, 1.2), record("a", "mono", 0, 1.01)))
+    rows = {row[0]: row for row in median_table(results, (D_S, RMSE_T), "t").rows}
+    assert rows["mono"][2] == "free" and rows["metric"][2] == "1.200 *"
+    assert threshold_counts(results) == {"metric": "0/0/1", "mono": "free"}
+
+
+def threshold_counts(results: Results) -> dict[str, str]:
+    return {row[0]: row[2] for row in threshold_table(results).rows if "paper" not in row[0]}
 
 
 def test_the_papers_tables_are_complete() -> None:

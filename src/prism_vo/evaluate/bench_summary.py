@@ -177,7 +177,10 @@ def verdict(part: Results) -> str:
     not_best: list[str] = []
     for quantity in DRIFT:
         ours = part.overall(quantity, "prism")
-        rival = min(others, key=lambda m: part.overall(quantity, m))
+        rivals = [m for m in others if part.defined(quantity, m)]
+        if not rivals:
+            continue
+        rival = min(rivals, key=lambda m, q=quantity: part.overall(q, m))  # type: ignore[misc]
         theirs = part.overall(quantity, rival)
         words = f"{quantity.label} ({_figure_text(ours)} against {rival} {_figure_text(theirs)})"
         (best if ours < theirs else not_best).append(words)

@@ -28,6 +28,7 @@ BOUNDS = {
 }
 FAILED = "failed"
 NOT_INSTALLED = "not installed"
+FREE = "free"  # scale of a monocular method
 
 
 def threshold_table(results: Results) -> Table:
@@ -42,7 +43,10 @@ def threshold_table(results: Results) -> Table:
         if not results.installed(method):
             rows.append((method, NOT_INSTALLED, *["–"] * len(DRIFT)))
             continue
-        counts = [_counts(results.per_sequence(q, method), BOUNDS[q.key]) for q in DRIFT]
+        counts = [
+            _counts(results.per_sequence(q, method), BOUNDS[q.key]) if results.defined(q, method) else FREE
+            for q in DRIFT
+        ]
         rows.append((method, str(len(results.sequences)), *counts))
     for name, row in published.LOOPS_UNDER_BOUNDS.items():
         counts = ["/".join(map(str, row[q.key])) for q in DRIFT]
@@ -62,8 +66,13 @@ def _counts(values: Sequence[float], bounds: Sequence[float]) -> str:
 def median_table(results: Results, quantities: Sequence[Quantity], title: str) -> Table:
     """Medians over the sequences, the best of each column marked with a star."""
     columns = ("method", "alignment of RMSE", *(q.label for q in quantities))
-    values = {m: [results.overall(q, m) for q in quantities] for m in results.methods}
-    best = [min((v[k] for v in values.values()), default=math.inf) for k in range(len(quantities))]
+    values = {
+        m: [results.overall(q, m) if results.defined(q, m) else math.nan for q in quantities]
+        for m in results.methods
+    }
+    best = [
+        min((v[k] for v in values.values() if v[k] == v[k]), default=math.inf) for k in range(len(quantities))
+    ]
     rows = []
     for method in results.methods:
         cells = [
@@ -96,8 +105,8 @@ def drift_table(results: Results) -> Table:
                 if record["status"] != "ok":
                     cells = [record["status"], *["–"] * (len(quantities) - 1)]
                 else:
-                    values = [q.value(record) for q in quantities]
-                    cells = ["not defined" if math.isinf(v) else number(v, 4) for v in values]
+                    values = [q.value(record) if results.defined(q, method) else math.nan for q in quantities]
+                    cells = ["not defined" if math.isinf(v) else shown(v) for v in values]
                 run = str(record["job"]["run"])
                 rows.append((sequence, method, run, *cells, record.get("alignment", "–")))
     return Table("Drift of every run", columns, tuple(rows))
@@ -165,11 +174,16 @@ def error_table(results: Results, title: str) -> Table:
     rows = []
     for sequence in results.sequences:
         for method in results.methods:
-            cells = [shown(middle(results.values(q, method, sequence))) for q in quantities]
+            cells = [
+                shown(middle(results.values(q, method, sequence)) if results.defined(q, method) else math.nan)
+                for q in quantities
+            ]
             rows.append((sequence, method, results.alignment(method), *cells))
     return Table(title, columns, tuple(rows), "Median over runs.")
 
 
 def shown(value: float) -> str:
     """A figure, or what its absence means."""
+    if math.isnan(value):
+        return FREE
     return FAILED if math.isinf(value) else number(value, 4)

@@ -39,10 +39,13 @@ def cumulative_figure(
     colours = method_colours(results)
     for axis, quantity in zip(axes.ravel(), quantities):
         for method in methods:
-            _cumulative(axis, results.values(quantity, method), quantity, colours[method], method)
+            if results.defined(quantity, method):
+                _cumulative(axis, results.values(quantity, method), quantity, colours[method], method)
         tidy(axis, f"bound on {quantity.label}", "runs under the bound [%]")
         axis.set_ylim(0, 102)
-    axes.ravel()[0].legend(fontsize=8, frameon=False, loc="lower right")
+    for unused in axes.ravel()[len(quantities) :]:
+        unused.set_axis_off()
+    axes.ravel()[min(1, len(quantities) - 1)].legend(fontsize=8, frameon=False, loc="lower right")
     return figure
 
 

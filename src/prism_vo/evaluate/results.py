@@ -47,9 +47,10 @@ class Quantity:
     key: str
     label: str
     value: Value
+    of_scale: bool = False  # says nothing about methods whose scale is free
 
 
-D_S = Quantity("d_s", "d_s'", _drift("d_s_prime"))
+D_S = Quantity("d_s", "d_s'", _drift("d_s_prime"), of_scale=True)
 E_S = Quantity("e_s", "e_s'", _drift("e_s_prime"))
 E_ALIGN = Quantity("e_align", "e_align %", _drift("e_align_percent"))
 E_R = Quantity("e_r", "e_r °", _drift("e_r_deg"))
@@ -58,7 +59,7 @@ RMSE_T = Quantity("rmse_t", "RMSE_t m", _aligned("rmse_t_m"))
 RMSE_T_PERCENT = Quantity("rmse_t_percent", "RMSE_t %", _aligned("rmse_t_percent"))
 RMSE_R = Quantity("rmse_r", "RMSE_r °", _aligned("rmse_r_deg"))
 RPE = Quantity("rpe", "RPE m", _aligned("rpe_t_m"))
-SCALE = Quantity("scale", "scale error %", _scale_error)
+SCALE = Quantity("scale", "scale error %", _scale_error, of_scale=True)
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class Results:
     def alignment(self, method: str) -> str:
         """The alignment its figures use, '–' if it never ran."""
         return next((r["alignment"] for r in self.select(method) if "alignment" in r), "–")
+
+    def defined(self, quantity: Quantity, method: str) -> bool:
+        """Whether the quantity means anything for this method: scale does not where it is free."""
+        return not (quantity.of_scale and self.alignment(method) == "Sim(3)")
 
     def values(self, quantity: Quantity, method: str, sequence: str | None = None) -> list[float]:
         """One value a run; infinity for runs that failed."""
