@@ -20,6 +20,7 @@ FloatImage = NDArray[np.float32]
 LUMINANCE = np.array([0.25, 0.5, 0.25], np.float32)  # R, G, B: the weights of a Bayer cell
 DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
 PROFILE_BIN_PX = 0.5
+RIM_SHARE = 0.75  # of the smooth profile: where light falls faster, a micro-image ends
 SATURATION = 254.0
 _BAYER = {
     "RGGB": cv2.COLOR_BayerRGGB2RGB,
@@ -98,11 +99,16 @@ def vignetting_from_scene(
     distance = _centre_distance(array, light.shape)
     width = 2 * int(np.ceil(array.diameter)) + 1
     surround = cv2.blur(light, (width, width), borderType=cv2.BORDER_REFLECT) + np.float32(1e-3)
-    radii, profile = _radial_profile(light, surround, distance, array)
-    profile = np.maximum.accumulate(profile[::-1])[::-1]  # a lens never transmits more towards its rim
-    shape = np.interp(distance, radii, profile)
-    inside = (distance < array.diameter / 2) & (shape > DARKEST_SHARE)
-    gain = np.where(inside, 1.0 / np.maximum(shape, DARKEST_SHARE), 0.0).astype(np.float32)
+    radii, rings = _radial_profile(light, surround, distance, array)
+    # single rings carry a percent of texture, which a smooth even curve over the usable area averages out
+    usable = radii <= array.usable_radius
+    design = np.stack([np.ones(usable.sum()), radii[usable] ** 2, radii[usable] ** 4], -1)
+    areas = np.sqrt(np.maximum(radii[usable], PROFILE_BIN_PX / 4))
+    curve = np.linalg.lstsq(design * areas[:, None], rings[usable] * areas, rcond=None)[0]
+    smooth = np.maximum((curve[0] + curve[1] * radii**2 + curve[2] * radii**4) / curve[0], DARKEST_SHARE)
+    profile = np.where(usable, smooth, np.minimum(smooth, rings / curve[0]))
+    inside = (distance < array.diameter / 2) & (np.interp(distance, radii, profile / smooth) > RIM_SHARE)
+    gain = np.where(inside, 1.0 / np.interp(distance, radii, smooth), 0.0).astype(np.float32)
     return Vignetting(gain, radii, profile)
 
 
