@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from prism_vo.errors import ConfigError
+from prism_vo.errors import ConfigError, InputError, PrismError
 from prism_vo.evaluate.bench import BenchSequence
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ SCALES: dict[Scale, ScaleSettings] = {
     "medium": ScaleSettings(1024, 240, 8.0, 120),
     "full": ScaleSettings(None, None, None, None),
 }
+EXIT_REFUSED = 2
 SMALL_CAMERA = "small"  # made for few pixels; 35-mm scenes keep their lens and get fewer pixels instead
 WITH_DEPTH_CAMERA = "01_plants"  # the scene of the figure that compares with an RGB-D-like sensor
 
@@ -54,21 +57,48 @@ def render_suite(
     report: Callable[[str, int, int], None] = lambda *_: None,
 ) -> tuple[BenchSequence, ...]:
     """Render (or continue, or simply find) the recordings of a suite. ``report(name, frame, frames)``."""
-    from prism_vo.simulate.write import simulate_sequence
-
     found = []
     for scene in (s for s in SCENES[suite] if not only or s in only):
-        out = folder / scene
-        frames = 0
-
-        def progress(frame: int, total: int, scene: str = scene) -> None:
-            nonlocal frames
-            frames = total
-            report(scene, frame, total)
-
-        simulate_sequence(scene, out, simulation_options(scene, scale), progress=progress)
-        found.append(BenchSequence(scene, suite, out, frames))
+        frames = _render_isolated(scene, scale, folder / scene, report)
+        found.append(BenchSequence(scene, suite, folder / scene, frames))
     return tuple(found)
+
+
+def _render_isolated(scene: str, scale: Scale, out: Path, report: Callable[[str, int, int], None]) -> int:
+    """Render in a process of its own; one that dies (not: refuses) is continued once. Returns the frames."""
+    frames, words = 0, ""
+    for _ in range(2):
+        command = [sys.executable, "-m", "prism_vo.evaluate.suites", scene, scale, str(out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as worker:
+            assert worker.stdout is not None
+            for line in worker.stdout:
+                numbers = line.split()
+                if len(numbers) == 3 and numbers[0] == "frame":
+                    frames = int(numbers[2])
+                    report(scene, int(numbers[1]), frames)
+                elif line.strip():
+                    words = line.strip()
+        if worker.returncode == 0:
+            return frames
+        if worker.returncode == EXIT_REFUSED:
+            raise InputError(words)
+    raise InputError(f"{out}: rendering ended with code {worker.returncode}: {words}")
+
+
+def _worker(scene: str, scale: Scale, out: Path) -> int:
+    from prism_vo.simulate.write import simulate_sequence
+
+    try:
+        simulate_sequence(
+            scene,
+            out,
+            simulation_options(scene, scale),
+            progress=lambda k, n: print("frame", k, n, flush=True),
+        )
+    except PrismError as error:
+        print(error)
+        return EXIT_REFUSED
+    return 0
 
 
 def simulation_options(scene: str, scale: Scale) -> SimulateOptions:
@@ -119,3 +149,7 @@ def suites_of(name: str) -> tuple[Suite, ...]:
     if name not in SUITES:
         raise ConfigError(f"There is no suite '{name}'; choose {', '.join(SUITES)} or all.")
     return (name,)
+
+
+if __name__ == "__main__":
+    sys.exit(_worker(sys.argv[1], sys.argv[2], Path(sys.argv[3])))  # type: ignore[arg-type]
