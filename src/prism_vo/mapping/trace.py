@@ -26,7 +26,8 @@ def _pattern_energy(image, x, y, dx, dy, color, gain, offset, huber):  # type: i
     return energy
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+# NaN means "unbounded" here, so the compiler may not assume that there is none
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "arcp", "contract", "afn"}, error_model="numpy")
 def trace_points(  # type: ignore[no-untyped-def]
     image,  # (h, w, 3) float32, the new frame
     intrinsics,  # (3,) float32
