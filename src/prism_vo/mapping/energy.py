@@ -167,12 +167,18 @@ class Solved:
 
 
 def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterations: int) -> Solved:
-    """LM: a step is taken only if the true energy falls; an unhealthy step is damped, never taken."""
+    """LM: a step is taken only if the true energy falls; an unhealthy step is damped, never taken.
+
+    Without depth terms (η = 0) scale is a gauge freedom and is taken out of every step; with them it is observable and
+    must not be.
+    """
     energy, now, outside = _settle_borders(energy, state)
     accepted = [now.system.energy]
     damping, healthy = 1e-4, True
     for _ in range(iterations):
         step = solve(now.system, free, damping)
+        if energy.eta == 0.0:
+            step = without_scale(step, state, now.system, free)
         if not step.ok or np.abs(step.frames.reshape(-1, BLOCK)[:, 3:6]).max(initial=0.0) > LARGEST_ROTATION:
             healthy = step.ok and healthy
             damping = max(damping * 100.0, 1e-3)
@@ -211,6 +217,25 @@ def _settle_borders(
     system = replace(start.system, energy=start.system.energy - dropped)
     start = replace(start, system=system, photometric=start.photometric - dropped)
     return replace(energy, points=points, outside_cost=energy.gated(start.energies)), start, outside
+
+
+def without_scale(step: Step, state: State, system: NormalEquations, free: NDArray[np.bool_]) -> Step:
+    """The step without its component along the change of scale about the oldest keyframe (in the metric of diag H)."""
+    poses = state.poses
+    oldest = se3.inverse(poses[0])[:3, 3]
+    frames = np.zeros((len(poses), BLOCK))
+    for k, pose in enumerate(poses):
+        # centre c → c + ε (c − c₀): the translation of T_view_world moves by −ε R (c − c₀)
+        frames[k, :3] = -pose[:3, :3] @ (se3.inverse(pose)[:3, 3] - oldest)
+    direction = np.where(free, frames.reshape(-1), 0.0)
+    points = -state.inv_depth
+    metric_frames, metric_points = np.diag(system.h_frames), system.h_points
+    along = direction @ (metric_frames * step.frames) + points @ (metric_points * step.points)
+    length = direction @ (metric_frames * direction) + points @ (metric_points * points)
+    if length <= 0.0:
+        return step
+    amount = along / length
+    return Step(step.frames - amount * direction, step.points - amount * points, step.ok)
 
 
 def _is_small(step: Step, state: State) -> bool:
