@@ -30,7 +30,9 @@ class NpzSequence:
         self.name = path.stem
         self.images, self.times = content["images"], content["times"]
         self.white = content["white"]
-        self.camera = PlenopticCamera(Calibration.model_validate_json(str(content["camera"])))
+        self.camera = PlenopticCamera.from_calibration(
+            Calibration.model_validate_json(str(content["camera"]))
+        )
 
     def __len__(self) -> int:
         return len(self.times)

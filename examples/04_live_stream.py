@@ -37,7 +37,10 @@ def main(arguments: list[str] | None = None) -> None:
         from prism_vo.simulate import preset_camera
 
         # without a white image the vignetting is estimated from the first frame
-        frames, vo = camera_stream(options.frames), Odometry(PlenopticCamera(preset_camera("mini")))
+        frames, vo = (
+            camera_stream(options.frames),
+            Odometry(PlenopticCamera.from_calibration(preset_camera("mini"))),
+        )
     for frame in frames:
         report = vo(frame)
         print(

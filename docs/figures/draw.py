@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of the documentation: ``python docs/figures/draw.py``. No dependencies; the output never changes."""
+"""Draws the figures of the documentation: ``python docs/figures/draw.py``. Without dependencies; always the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,26 @@ class Drawing:
         self.size = width, height
         self.parts = [f'<rect width="{width}" height="{height}" rx="8" fill="#fcfcfa"/>']
 
-    def line(self, *points: tuple[float, float], color: str = INK, width: float = 1.4, dash: str = "", arrow: bool = False) -> None:
+    def line(
+        self,
+        *points: tuple[float, float],
+        color: str = INK,
+        width: float = 1.4,
+        dash: str = "",
+        arrow: bool = False,
+    ) -> None:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         extra = (f' stroke-dasharray="{dash}"' if dash else "") + (' marker-end="url(#tip)"' if arrow else "")
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{width}"{extra}/>')
+        self.parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{width}"{extra}/>'
+        )
 
-    def text(self, x: float, y: float, words: str, color: str = INK, anchor: str = "middle", size: int = 14) -> None:
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size}" text-anchor="{anchor}">{words}</text>')
+    def text(
+        self, x: float, y: float, words: str, color: str = INK, anchor: str = "middle", size: int = 14
+    ) -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}" font-size="{size}" text-anchor="{anchor}">{words}</text>'
+        )
 
     def lens(self, x: float, y: float, half: float, bulge: float, color: str = LENS) -> None:
         self.parts.append(
@@ -34,7 +47,10 @@ class Drawing:
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>')
 
     def box(self, x: float, y: float, w: float, h: float, title: str, detail: str, color: str = LENS) -> None:
-        self.parts.append(f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7" fill="{color}" fill-opacity="0.09" stroke="{color}"/>')
+        self.parts.append(
+            f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="7" '
+            f'fill="{color}" fill-opacity="0.09" stroke="{color}"/>'
+        )
         self.text(x + w / 2, y + 22, title, size=14)
         self.text(x + w / 2, y + 40, detail, MUTED, size=11)
 
@@ -70,7 +86,9 @@ def camera_figure() -> Drawing:
         d.line((float(array), meets), virtual, color=NEAR, width=0.9, dash="4 4")
         nearest = axis + 18 * round((meets - axis) / 18)
         slope = (virtual[1] - nearest) / (virtual[0] - array)
-        d.line((float(array), nearest), (float(sensor), nearest + slope * (sensor - array)), color=FAR, width=1.5)
+        d.line(
+            (float(array), nearest), (float(sensor), nearest + slope * (sensor - array)), color=FAR, width=1.5
+        )
     d.dot(*point, NEAR)
     d.dot(*virtual, NEAR)
     d.text(60, 95, "point at depth z_C", NEAR, "start")
@@ -78,12 +96,23 @@ def camera_figure() -> Drawing:
     d.text(lens, 30, "main lens, f_L")
     d.text(array - 4, 30, "micro-lenses", FAR)
     d.text(sensor + 6, 30, "sensor", anchor="start")
-    for y, a, b, words in ((272, lens, array, "b_L0"), (272, array, sensor, "B"), (322, lens, image, "b_L"), (296, array, image, "b = v · B")):
+    for y, a, b, words in (
+        (272, lens, array, "b_L0"),
+        (272, array, sensor, "B"),
+        (322, lens, image, "b_L"),
+        (296, array, image, "b = v · B"),
+    ):
         d.line((a, y), (b, y), color=MUTED, width=1)
         for x in (a, b):
             d.line((x, y - 5), (x, y + 5), color=MUTED, width=1)
         beside = words == "b = v · B"
-        d.text(b + 8 if beside else (a + b) / 2, y + 4 if beside else y - 5, words, anchor="start" if beside else "middle", size=13)
+        d.text(
+            b + 8 if beside else (a + b) / 2,
+            y + 4 if beside else y - 5,
+            words,
+            anchor="start" if beside else "middle",
+            size=13,
+        )
     return d
 
 
@@ -92,7 +121,8 @@ def flow_figure() -> Drawing:
     d = Drawing(900, 300)
     top = [
         (20, "datasets/", "raw image, time", "#5f3dc4"), (195, "lightfield/", "focus: TF image", LENS),
-        (370, "tracking/", "pose of the frame", LENS), (545, "odometry.py", "keyframe?", NEAR), (720, "results.py", "path, map, report", "#5f3dc4"),
+        (370, "tracking/", "pose of the frame", LENS), (545, "odometry.py", "keyframe?", NEAR),
+        (720, "results.py", "path, map, report", "#5f3dc4"),
     ]  # fmt: skip
     for x, title, detail, color in top:
         d.box(x, 30, 150, 54, title, detail, color)
@@ -114,7 +144,13 @@ def flow_figure() -> Drawing:
     d.text(520, 122, "reference depth", MUTED, "middle", 12)
     d.line((95, 84), (95, 207), (193, 207), arrow=True)
     d.text(106, 150, "the same raw image", MUTED, "start", 12)
-    d.text(450, 275, "optics/ (the camera) · se3.py · config.py · types.py are used by all; view/ and evaluate/ only look on", MUTED, size=13)
+    d.text(
+        450,
+        275,
+        "optics/ (the camera) · se3.py · config.py · types.py are used by all; view/ and evaluate/ only look on",
+        MUTED,
+        size=13,
+    )
     return d
 
 

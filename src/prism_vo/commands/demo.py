@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prism_vo.types import DecodedFrame
 
 MARK = ".prism-vo-demo"  # in the folders a demo may replace
+RESULTS = "results"
 CAMERA, FRAMES = "small", 60
 
 
@@ -43,17 +44,18 @@ def demo(
     with Narration() as say:
         result = _simulate_and_run(out, scene, frames, camera, say)
     print_summary(result)
-    print(f"Report: {(out / 'results' / 'report.html').resolve()}")
+    print(f"Report: {(out / RESULTS / 'report.html').resolve()}")
     return 0 if result.lost == 0 and result.segments == 1 else 3
 
 
 def _clear(out: Path) -> None:
     from prism_vo.errors import InputError
+    from prism_vo.simulate.write import RECORD
 
     if out.exists() and not (out / MARK).exists():
         raise InputError(f"{out}: exists and is no earlier demo; give another --out.")
-    for part in ("recording", "results"):
-        shutil.rmtree(out / part, ignore_errors=True)
+    for part in [out / RESULTS, *(record.parent for record in out.glob(f"*/{RECORD}"))]:
+        shutil.rmtree(part, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     (out / MARK).touch()
 
@@ -66,7 +68,7 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     from prism_vo.simulate.write import simulate_sequence
     from prism_vo.view.report import ReportSink
 
-    recording = out / "recording"
+    recording = out / scene
     options = SimulateOptions(camera=camera, frames=frames, truth_every=0)
     say(f"rendering '{scene}' (compiles on the first run)")
     simulate_sequence(
@@ -74,8 +76,8 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     )
     say("compiling the odometry (first run only)")
     return pipeline.run(
-        open_sequence(recording), out=out / "results",
-        sinks=[_Announcement(say), ReportSink(out / "results")],
+        open_sequence(recording), out=out / RESULTS,
+        sinks=[_Announcement(say), ReportSink(out / RESULTS)],
         progress=lambda done, total, report: say(f"tracking, {report.status}", done, total),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from prism_vo.datasets.folder import FolderLoader
 from prism_vo.datasets.lifcal import LifcalLoader
 from prism_vo.datasets.manifest import ManifestLoader
+from prism_vo.datasets.rosbag import RosbagLoader
 from prism_vo.datasets.sequence import Sequence
 from prism_vo.errors import InputError
 
@@ -56,8 +57,8 @@ def loader_named(name: str) -> Loader:
 
 
 def _loaders() -> list[Loader]:
-    """The user's manifest decides first, then third parties (more special than ours), then ours."""
-    return [ManifestLoader(), *_third_party(), FolderLoader(), LifcalLoader()]
+    """The user's manifest or bag description decides first, then third parties (more special than ours), then ours."""
+    return [ManifestLoader(), RosbagLoader(), *_third_party(), FolderLoader(), LifcalLoader()]
 
 
 def _third_party() -> list[Loader]:

@@ -41,6 +41,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
     low, high = np.quantile(points[:, 1], [0.02, 0.98]) if len(points) else (0.0, 1.0)
     height = Scale(float(high), float(low), map_table(cv2.COLORMAP_TURBO))
     every = max(1, len(keyframes) // MOST_CAMERAS)
+    grain = float(np.clip(0.6 / np.sqrt(len(points) + 1), 0.002, 0.016))  # few points are drawn larger
     return {
         "cloud": _encoded(cloud.points.astype("<f4")), "colors": _encoded(colors),
         "sigma_colors": _encoded(certain.colors(sigma / distance)),
@@ -48,7 +49,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
         "path": [_line(part) for part in _segments(result)], "truth": _line(truth),
         "cameras": [[_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]],
         "centre": _rounded(centre), "radius": round(radius, 4), "floor": round(floor, 4),
-        "grain": round(radius / 150, 6), "aspect": view.height / view.width,
+        "grain": round(radius * grain, 6), "aspect": view.height / view.width,
         "camera": round(min(0.035 * radius, 0.12 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
     }  # fmt: skip
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Picture of a report for the documentation: ``python docs/figures/screenshot.py demo/results/report.html``."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cv2
+
+OUT = Path(__file__).resolve().parent / "report.jpg"
+SIZE = (1240, 1790)  # tiles, 3-D view, errors and keyframe pictures
+
+
+def main(report: Path) -> None:
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        sys.exit("No Chromium found; install it to take screenshots.")
+    with tempfile.TemporaryDirectory() as folder:
+        shot = Path(folder) / "shot.png"
+        subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             f"--window-size={SIZE[0]},{SIZE[1]}", "--virtual-time-budget=4000", f"--screenshot={shot}",
+             report.resolve().as_uri()],
+            check=True, capture_output=True, timeout=120,
+        )  # fmt: skip
+        cv2.imwrite(str(OUT), cv2.imread(str(shot)), [cv2.IMWRITE_JPEG_QUALITY, 82])
+    print(OUT)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
