@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from benchmarks import foundation
+from benchmarks import decode, foundation
 
-SOURCES = (foundation.workloads,)
+SOURCES = (foundation.workloads, decode.workloads)
 
 
 def main() -> None:
