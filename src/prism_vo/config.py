@@ -23,7 +23,7 @@ class DecodeConfig:
 class SelectConfig:
     """Which pixels of a keyframe become points."""
 
-    candidates: int = 1500  # a keyframe
+    candidates: int = 2000  # a keyframe
     oversample: float = 1.6  # pixels looked at for each one kept: those with depth are preferred
     depth_bonus: float = 2.0  # w_d: weight of a pixel with usable depth against one without
     largest_sigma: float = 0.015  # of ρ_v; a depth less certain than this is not used
@@ -56,7 +56,7 @@ class WindowConfig:
     """Sliding-window photometric plenoptic bundle adjustment."""
 
     keyframes: int = 7  # in the window, at the most
-    points: int = 2000  # active, about
+    points: int = 2600  # active, about
     huber: float = 9.0  # grey levels
     contrast: float = 50.0  # grey levels per px: gradient at which a pixel's weight has fallen to a half
     depth_huber: float = 2.5  # σ, Huber bound of the depth residuals

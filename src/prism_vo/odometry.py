@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from prism_vo import se3
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
-from prism_vo.map_points import PointMap
 from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
 from prism_vo.mapping.keyframe import Keyframe
-from prism_vo.mapping.smoothing import Departure, smoothed
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.sensor import Frame, Sensor, default_sensor
@@ -25,9 +23,11 @@ from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.tracking.tracker import Reference, Track, Tracker, motion_guesses
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, PointDepth
+from prism_vo.world import Placed, World, camera_pose
 
 Array = NDArray[np.float64]
 Status = Literal["ok", "keyframe", "lost", "recovered"]
+LEAST_POINTS = 30  # to start a segment with
 
 
 @dataclass(frozen=True)
@@ -45,30 +45,6 @@ class FrameReport:
     seconds: dict[str, float]
 
 
-@dataclass
-class _Placed:
-    """A frame's pose relative to a keyframe: composed when read, so later optimisation moves it."""
-
-    time: float
-    keyframe: int
-    T_frame_ref: Array
-
-
-@dataclass
-class _Map:
-    """Poses of keyframes, those that left the window included, and the frames hanging on them."""
-
-    T_view_world: dict[int, Array] = field(default_factory=dict)
-    departures: list[Departure] = field(default_factory=list)
-    keyframe_times: dict[int, float] = field(default_factory=dict)
-    frames: list[_Placed] = field(default_factory=list)
-    points: PointMap = field(default_factory=PointMap)
-
-    def poses(self) -> dict[int, Array]:
-        """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
-        return smoothed(self.T_view_world, self.departures)
-
-
 class Odometry:
     """Metric visual odometry: feed frames in order, read poses."""
 
@@ -83,17 +59,15 @@ class Odometry:
         self.tracker = Tracker(self.view, config.track)
         self.window = Window(self.view, config)
         self.reference: Reference | None = None
-        self.map = _Map()
+        self.map = World()
         self.rng = np.random.default_rng(config.seed)
         self.segment = -1
         self.next_id = 0
         self.watch = Stopwatch()
-        self._to_camera = np.eye(4)  # T_view_cam: the view's centre sits at (0, 0, z0) of the camera
-        self._to_camera[2, 3] = -self.view.z0
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
-        self._waiting: list[tuple[_Placed, NDArray[np.float32], Array, float]] = []  # since the last keyframe
+        self._waiting: list[tuple[Placed, NDArray[np.float32], Array, float]] = []  # since the last keyframe
         self._light, self._exposure = Brightness(), 1.0  # of the last frame, against the reference
 
     def __call__(self, raw: Frame, focused: DecodedFrame | None = None) -> FrameReport:
@@ -224,12 +198,7 @@ class Odometry:
         self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]
     ) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
-        if self.segment >= 0:
-            self.map.points.parts.append(self.window.map_points(self.window.points.good >= 3))
-        self.segment += 1
-        self._step, self._lost = np.eye(4), 0
-        self._waiting = []
-        self.tracker.last_rms = np.inf
+        before, exposure = self.window, self._exposure
         self.window = Window(self.view, self.config)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
         self._select(raw, pyramid)
@@ -237,6 +206,15 @@ class Odometry:
             self.window.activate_blind()
         else:
             self.window.activate_measured()
+        if len(self.window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
+            self.window, self._exposure = before, exposure
+            return self._report(raw, "lost", None, None)
+        if self.segment >= 0:
+            self.map.points.append(before.map_points(before.points.good >= 3))
+        self.segment += 1
+        self._step, self._lost = np.eye(4), 0
+        self._waiting = []
+        self.tracker.last_rms = np.inf
         self._renew_reference(pyramid)
         self._place(frame.time, self._last)
         return self._report(raw, "keyframe", None, None)
@@ -276,7 +254,7 @@ class Odometry:
         for keyframe in self.window.keyframes:
             self.map.T_view_world[keyframe.id] = keyframe.pose
             self.map.keyframe_times[keyframe.id] = keyframe.time
-        self.map.points.parts += self.window.departed
+        self.map.points += self.window.departed
         self.map.departures += self.window.departures
         self.window.departed, self.window.departures = [], []
 
@@ -288,7 +266,7 @@ class Odometry:
         """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
         self._lost += 1
         with self.watch("track"):
-            found = self._relocate(pyramid)
+            found = self._relocate(pyramid, frame.exposure or 1.0)
         if found is not None:
             self._lost, self._step = 0, np.eye(4)
             pose, affine, again = found
@@ -300,7 +278,9 @@ class Odometry:
         self._step = np.eye(4)
         return self._report(raw, "lost", track, None)
 
-    def _relocate(self, pyramid: list[NDArray[np.float32]]) -> tuple[Array, Array, Track] | None:
+    def _relocate(
+        self, pyramid: list[NDArray[np.float32]], exposure: float
+    ) -> tuple[Array, Array, Track] | None:
         """Align with the window's older keyframes from the last pose and from their own."""
         for position in range(len(self.window.keyframes) - 2, -1, -1):
             keyframe = self.window.keyframes[position]
@@ -312,9 +292,10 @@ class Odometry:
                 keyframe.id, image_pyramid(image, self.tracker.count), depth, variance
             )
             guesses = [self._last @ se3.inverse(keyframe.pose), np.eye(4)]
-            track = self.tracker.track(pyramid, reference, guesses, Brightness())
+            ratio = exposure / keyframe.exposure
+            track = self.tracker.track(pyramid, reference, guesses, Brightness(ratio))
             if track.ok and track.inliers > 0.7:
-                a = keyframe.affine[0] + np.log(track.brightness.gain)
+                a = keyframe.affine[0] + np.log(track.brightness.gain / ratio)
                 b = track.brightness.offset + track.brightness.gain * keyframe.affine[1]
                 return se3.renormalised(track.T_frame_ref @ keyframe.pose), np.array([a, b]), track
         return None
@@ -323,34 +304,28 @@ class Odometry:
 
     def _place(self, time: float, pose: Array) -> None:
         keyframe = self.window.keyframes[-1]
-        self.map.frames.append(_Placed(time, keyframe.id, pose @ se3.inverse(keyframe.pose)))
+        self.map.frames.append(Placed(time, keyframe.id, pose @ se3.inverse(keyframe.pose)))
 
-    def _camera_pose(self, T_view_world: Array) -> Array:
-        return np.asarray(se3.inverse(T_view_world) @ self._to_camera)
+    def finish(self) -> None:
+        """After the last frame: the frames since the last keyframe get their refined poses too."""
+        self._refine_waiting()
 
     def trajectory(self) -> Trajectory:
         """Pose of every tracked frame with the final keyframe poses."""
-        poses = [
-            self._camera_pose(f.T_frame_ref @ self.map.T_view_world[f.keyframe]) for f in self.map.frames
-        ]
-        return Trajectory(np.array([f.time for f in self.map.frames]), np.array(poses))
+        return self.map.trajectory(self.view)
 
     def keyframe_trajectory(self) -> Trajectory:
         """Poses of the keyframes alone."""
-        keyframes = self.map.poses()
-        ids = sorted(keyframes)
-        poses = np.array([self._camera_pose(keyframes[k]) for k in ids]).reshape(-1, 4, 4)
-        return Trajectory(np.array([self.map.keyframe_times[k] for k in ids]), poses)
+        return self.map.keyframe_trajectory(self.view)
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""
-        current = self.window.map_points(self.window.points.good >= 1)
-        return PointMap([*self.map.points.parts, current]).cloud(self.view, self.map.poses())
+        return self.map.cloud(self.view, self.window.map_points(self.window.points.good >= 1))
 
     def _report(
         self, raw: Frame, status: Status, track: Track | None, mapping: MappingReport | None
     ) -> FrameReport:
         return FrameReport(
-            raw.index, raw.time, status, self._camera_pose(self._last), self.segment,
-            self.window.keyframes[-1].id, track, mapping, self.watch.seconds(),
+            raw.index, raw.time, status, camera_pose(self.view, self._last), self.segment,
+            self.window.keyframes[-1].id if self.window.keyframes else -1, track, mapping, self.watch.seconds(),
         )  # fmt: skip

@@ -79,7 +79,9 @@ def run(
     sensor = sensor_for(sequence.camera, config, sequence.white, sequence[0])
     odometry = Odometry(sequence.camera, config, sensor)
     indices: Iterable[int] = range(count)
-    if isinstance(sequence, FollowedSequence):  # nothing to read ahead: every frame is worked on when it comes
+    if isinstance(
+        sequence, FollowedSequence
+    ):  # nothing to read ahead: every frame is worked on when it comes
         indices, threads = sequence.arriving(frames), False
     reports: list[FrameReport] = []
     start = time.perf_counter()

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which candidates join the energy: well spread over the newest keyframe, and good after a solve of their own."""
+"""Inverse depths one by one, keyframes held: what a point must survive to join the energy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.mapping.energy import State, WindowEnergy
@@ -14,27 +13,6 @@ from prism_vo.mapping.points import Points
 from prism_vo.mapping.residuals import IN
 
 Array = NDArray[np.float64]
-
-
-@njit(nogil=True, cache=True)
-def spread(occupied, x, y, reach, chosen):  # type: ignore[no-untyped-def]
-    """Mark the points (in order) that keep ``reach`` px from all occupied pixels and from each other."""
-    h, w = occupied.shape
-    for n in range(x.shape[0]):
-        cx, cy = int(x[n]), int(y[n])
-        if cx < 0 or cy < 0 or cx >= w or cy >= h:
-            continue
-        free = True
-        for yy in range(max(cy - reach, 0), min(cy + reach + 1, h)):
-            for xx in range(max(cx - reach, 0), min(cx + reach + 1, w)):
-                if occupied[yy, xx]:
-                    free = False
-                    break
-            if not free:
-                break
-        if free:
-            occupied[cy, cx] = True
-            chosen[n] = True
 
 
 @dataclass(frozen=True)

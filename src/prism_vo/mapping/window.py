@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo import se3
 from prism_vo.config import Config
 from prism_vo.map_points import MapPoints
-from prism_vo.mapping.activate import solve_depths, spread
+from prism_vo.mapping.activate import solve_depths
 from prism_vo.mapping.energy import Solved, State, WindowEnergy, minimise
 from prism_vo.mapping.eta import EtaBalance
+from prism_vo.mapping.frontier import choose_candidates, trace_candidates
 from prism_vo.mapping.initialise import improve_depths
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.leaving import choose_leaving
 from prism_vo.mapping.locate import locate
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import DEPTH_USED, Candidates, Points
+from prism_vo.mapping.reference import depth_variance, reference_maps
 from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE
 from prism_vo.mapping.smoothing import Departure, departure
-from prism_vo.mapping.trace import FOUND, SKIPPED, trace_points
 from prism_vo.mapping.uncertainty import pose_uncertainty
 from prism_vo.optics.camera import FocusedView
 
@@ -113,56 +113,25 @@ class Window:
         c = self.candidates
         if c is None or len(c) == 0:
             return
-        relative = np.array([T_view_world @ se3.inverse(k.pose) for k in self.keyframes])
-        gains = [exposure / k.exposure * np.exp(affine[0] - k.affine[0]) for k in self.keyframes]
-        brightness = np.array(
-            [[g, affine[1] - g * k.affine[1]] for g, k in zip(gains, self.keyframes)], np.float32
+        self.candidates = trace_candidates(
+            self.view, self.keyframes, c, image, T_view_world, affine, exposure, self.config
         )
-        result = np.empty(len(c), np.int8)
-        low, high, depth, quality = c.low.copy(), c.high.copy(), c.inv_depth.copy(), c.quality.copy()
-        v = self.view
-        trace_points(
-            image, np.array([v.focal_px, v.cx, v.cy], np.float32),
-            np.ascontiguousarray(relative[:, :3, :3], dtype=np.float32),
-            np.ascontiguousarray(relative[:, :3, 3], dtype=np.float32), brightness,
-            c.host, c.u, c.v, c.color, depth, low, high, quality, 1.0 / self.config.nearest,
-            self.config.trace_longest * (v.width + v.height), np.float32(self.config.huber), result,
-        )  # fmt: skip
-        failed = (result != FOUND) & (result != SKIPPED)
-        failures = np.where(failed, c.failures + 1, 0).astype(np.int8)
-        self.candidates = replace(
-            c, low=low, high=high, inv_depth=depth, quality=quality, failures=failures
-        ).take(failures < 4)
 
     def activate(self) -> int:
         """Bring candidates into the energy; returns how many."""
         c = self.candidates
         if c is None or len(c) == 0 or len(self.keyframes) < 2:
             return 0
-        older = c.host < len(self.keyframes) - 1
-        ready = older & self._is_ready(c)
-        x, y, seen = self._in_newest(c.host, c.u, c.v, np.nan_to_num(c.inv_depth))
         self._adapt_spacing()
-        occupied = np.zeros((self.view.height, self.view.width), np.bool_)
-        px, py, visible = self._in_newest(
-            self.points.host, self.points.u, self.points.v, self.points.inv_depth
+        picked, stay = choose_candidates(
+            self.view, self.keyframes, c, self.points, self.spacing, self.config.quality
         )
-        occupied[py[visible].astype(int), px[visible].astype(int)] = True
-        order = np.flatnonzero(ready & seen)
-        order = order[np.argsort(c.kind[order], kind="stable")]  # those with depth first
-        chosen = np.zeros(len(order), np.bool_)
-        spread(occupied, x[order], y[order], self.spacing, chosen)
-        picked = order[chosen]
-        stay = np.ones(len(c), np.bool_)
-        stay[picked] = False
-        stay &= ~(older & ~seen)  # out of the newest keyframe's view: of no more use
         added = 0
         if len(picked):
             some = c.take(picked)
             points = Points.from_candidates(some, some.inv_depth, len(self.keyframes))
-            solved = solve_depths(
-                self._energy(points), State.of(self.keyframes, points), 3, self._least_curvature()
-            )
+            state = State.of(self.keyframes, points)
+            solved = solve_depths(self._energy(points), state, 3, self._least_curvature())
             fresh = solved.points.take(solved.good)
             added = len(fresh)
             self.points = self.points.joined(fresh)
@@ -187,36 +156,6 @@ class Window:
         self.points = replace(points, curvature=self.balance.noise2 / (0.3 * ones) ** 2)
         self.candidates = c.take(np.zeros(len(c), np.bool_))
 
-    def _is_ready(self, c: Candidates) -> NDArray[np.bool_]:
-        """Depth known and its interval short in the image: < 8 px of parallax in the newest keyframe."""
-        newest = self.keyframes[-1].pose
-        shift = np.array([np.linalg.norm((newest @ se3.inverse(k.pose))[:3, 3]) for k in self.keyframes])
-        with np.errstate(invalid="ignore"):
-            interval = (c.high - c.low) * shift[c.host] * self.view.focal_px
-            sure = (c.quality > self.config.quality) | (c.information > 0)
-            return np.isfinite(c.inv_depth) & (interval < 8.0) & sure & (c.failures == 0)
-
-    def _in_newest(
-        self, host: NDArray[np.int32], u: Floats, v: Floats, q: Array
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Pixels of points in the newest keyframe and whether they lie inside it."""
-        x, y, z, _ = self.project(len(self.keyframes) - 1, host, u, v, q)
-        inside = (z > 1e-3) & (x >= 4) & (y >= 4) & (x < self.view.width - 5) & (y < self.view.height - 5)
-        return x, y, inside
-
-    def project(
-        self, target: int, host: NDArray[np.int32], u: Floats, v: Floats, q: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Pixels, scaled depth z·q and inverse depth of points in the keyframe at a window position."""
-        pose = self.keyframes[target].pose
-        relative = np.array([pose @ se3.inverse(k.pose) for k in self.keyframes])[host]
-        f, cx, cy = self.view.focal_px, self.view.cx, self.view.cy
-        rays = np.stack([(u - cx) / f, (v - cy) / f, np.ones(len(u))], -1)
-        moved = np.einsum("nij,nj->ni", relative[:, :3, :3], rays) + relative[:, :3, 3] * q[:, None]
-        z = moved[:, 2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return f * moved[:, 0] / z + cx, f * moved[:, 1] / z + cy, z, q / z
-
     def _adapt_spacing(self) -> None:
         """Hold the number of active points near the wanted one."""
         ratio = len(self.points) / self.config.points
@@ -235,8 +174,12 @@ class Window:
             np.array([k.gate for k in self.keyframes], np.float32), points, self.prior,
             np.array([k.tracked_affine for k in self.keyframes]),
             noise2 / np.array([c.sigma_gain, c.sigma_offset]) ** 2,
-            self.balance.eta if self.uses_depth_terms else 0.0, c.huber, c.depth_huber,
+            self._eta, c.huber, c.depth_huber,
         )  # fmt: skip
+
+    @property
+    def _eta(self) -> float:
+        return self.balance.eta if self.uses_depth_terms else 0.0
 
     def _least_curvature(self) -> float:
         """Curvature below which a depth is no knowledge: σ_q above half of 1/m at the present noise."""
@@ -273,8 +216,7 @@ class Window:
     def _keep_statistics(self, solved: Solved) -> None:
         """Outlier gates from the 70th percentile of energies, noise and η from this solve."""
         for k, keyframe in enumerate(self.keyframes):
-            counted = solved.last.state[:, k] >= 0
-            counted &= solved.last.state[:, k] != OUTSIDE
+            counted = (solved.last.state[:, k] >= 0) & (solved.last.state[:, k] != OUTSIDE)
             if counted.sum() > 20:
                 root = np.sqrt(np.quantile(solved.last.energies[counted, k], 0.7))
                 keyframe.gate = float((0.5 * 26.0 + 0.5 * 1.5 * root) ** 2)
@@ -379,43 +321,18 @@ class Window:
     # --- what tracking needs ---------------------------------------------------------------------------------
 
     def reference_maps(self, position: int = -1) -> tuple[Floats, Floats]:
-        """Sparse maps of inverse depth and variance in a keyframe: active points fused with its plenoptic depth."""
-        shape = (self.view.height, self.view.width)
-        weight, total = np.zeros(shape), np.zeros(shape)
+        """Sparse maps (h, w) of inverse depth and variance in a keyframe of the window (the newest by default)."""
         here = position % len(self.keyframes)
-        p = self.points
-        if len(p):
-            x, y, z, q = self.project(here, p.host, p.u, p.v, p.inv_depth)
-            seen = (z > 1e-3) & (x >= 2) & (y >= 2) & (x < shape[1] - 3) & (y < shape[0] - 3)
-            seen &= (p.state[:, here] == IN) | (p.host == here)
-            variance = self._variance(p) / np.maximum(z, 1e-3) ** 4
-            self._fuse(total, weight, x[seen], y[seen], q[seen], variance[seen])
-        c = self.candidates
-        if c is not None:
-            own = (c.host == here) & (c.information > 0) & np.isfinite(c.inv_depth)
-            slope = self.view.inv_virtual_depth_slope(c.inv_depth[own])
-            self._fuse(
-                total, weight, c.u[own], c.v[own], c.inv_depth[own], 1.0 / (c.information[own] * slope**2)
-            )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return (total / weight).astype(np.float32), (1.0 / weight).astype(np.float32)
+        return reference_maps(
+            self.view, self.keyframes, here, self.points, self.depth_variance(self.points), self.candidates
+        )
 
-    def _variance(self, p: Points) -> Array:
-        """σ²(q) of active points: inverse curvature, or the measurement's before any solve."""
-        slope = self.view.inv_virtual_depth_slope(p.inv_depth)
-        measured = p.information * slope**2 * self.balance.noise2
-        return self.balance.noise2 / np.maximum(np.maximum(p.curvature, measured), 1e-9)
+    def depth_variance(self, points: Points) -> Array:
+        """σ²(q) of active points."""
+        return depth_variance(self.view, points, self._eta, self.balance.noise2)
 
     def map_points(self, which: NDArray[np.bool_]) -> MapPoints:
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)
-        return MapPoints(ids[p.host], p.u, p.v, p.inv_depth, self._variance(p), p.color[:, 4])
-
-    @staticmethod
-    def _fuse(
-        total: Array, weight: Array, x: Array | Floats, y: Array | Floats, q: Array, variance: Array
-    ) -> None:
-        ix, iy = np.rint(x).astype(int), np.rint(y).astype(int)
-        np.add.at(total, (iy, ix), q / variance)
-        np.add.at(weight, (iy, ix), 1.0 / variance)
+        return MapPoints(ids[p.host], p.u, p.v, p.inv_depth, self.depth_variance(p), p.color[:, 4])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.mapping.reference import project
 from prism_vo.mapping.residuals import IN, OUTLIER
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def point_residuals(window: Window) -> PointResiduals:
     """Residuals of the active points in the newest keyframe (docs/method.md, eq. 9 and 10)."""
     newest = len(window.keyframes) - 1
     p = window.points.take(np.isin(window.points.state[:, newest], (IN, OUTLIER)))
-    x, y, z, _ = window.project(newest, p.host, p.u, p.v, p.inv_depth)
+    x, y, z, _ = project(window.view, window.keyframes, newest, p.host, p.u, p.v, p.inv_depth)
     h, w = window.view.height, window.view.width
     inside = (z > 1e-3) & (x >= 0) & (y >= 0) & (x < w - 1) & (y < h - 1)
     p, x, y = p.take(inside), x[inside], y[inside]
