@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from prism_vo import se3
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.points import Candidates, Points
-from prism_vo.mapping.residuals import IN, PATTERN
+from prism_vo.mapping.residuals import IN
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
@@ -47,12 +47,12 @@ def inside(view: FocusedView, x: Array, y: Array, z: Array, margin: int) -> Mask
 def depth_variance(view: FocusedView, points: Points, eta: float, noise2: float) -> Array:
     """σ²(q) of active points.
 
-    The pixels of a pattern and its residuals in all targets share one host patch, with its noise and aliasing, so
-    their curvature counts once, not once for each; the plenoptic measurement is independent of them.
+    A point's residuals in all targets share one host patch, with its noise and aliasing, so their curvature counts
+    once, not once for each target; the plenoptic measurement is independent of them.
     """
     slope = view.inv_virtual_depth_slope(points.inv_depth)
     measured = points.information * slope**2
-    shared = len(PATTERN) * np.maximum((points.state == IN).sum(1), 1)
+    shared = np.maximum((points.state == IN).sum(1), 1)
     photometric = np.maximum(points.curvature - eta * measured, 0.0) / (shared * noise2)
     return 1.0 / np.maximum(photometric + measured, 1e-9)
 

@@ -86,6 +86,7 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
     """
     frames = slot.shape[0]
     height, width = images.shape[1], images.shape[2]
+    planes = images.reshape(images.shape[0], height * width * 3)
     focal, cx, cy = intrinsics[0], intrinsics[1], intrinsics[2]
     inv_focal = np.float32(1.0) / focal
     one, zero, two = np.float32(1.0), np.float32(0.0), np.float32(2.0)
@@ -108,7 +109,7 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
             r, t = rotation[i, j], translation[i, j]
             e, b_i, b_j = brightness[i, j, 0], brightness[i, j, 1], brightness[i, j, 2]
             e0, b_i0 = brightness0[i, j, 0], brightness0[i, j, 1]
-            image = images[slot[j]]
+            flat = planes[slot[j]]  # intensity, d/dx, d/dy of pixel after pixel
             sxx, sxy, syy, sxr, syr = zero, zero, zero, zero, zero
             sxa, sya, sxb, syb, saa, sab, sbb, sar, sbr = zero, zero, zero, zero, zero, zero, zero, zero, zero
             res_energy = zero
@@ -130,15 +131,11 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
                 w11 = fx * fy
                 w10, w01 = fy - w11, fx - w11
                 w00 = one - fx - fy + w11
-                p00, p01, p10, p11 = (
-                    image[iy, ix],
-                    image[iy, ix + 1],
-                    image[iy + 1, ix],
-                    image[iy + 1, ix + 1],
-                )
-                value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
-                gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
-                gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]
+                at = (np.intp(iy) * width + ix) * 3
+                below = at + 3 * width
+                value = w00 * flat[at] + w01 * flat[at + 3] + w10 * flat[below] + w11 * flat[below + 3]
+                gx = w00 * flat[at + 1] + w01 * flat[at + 4] + w10 * flat[below + 1] + w11 * flat[below + 4]
+                gy = w00 * flat[at + 2] + w01 * flat[at + 5] + w10 * flat[below + 2] + w11 * flat[below + 5]
                 res = value - b_j - e * (color[n, k] - b_i)
                 size = abs(res)
                 robust = one if size <= huber else huber / size
