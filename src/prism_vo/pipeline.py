@@ -19,7 +19,7 @@ from prism_vo.datasets.sequence import Sequence
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.odometry import FrameReport, Odometry
-from prism_vo.results import ResultsFolder
+from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import Frame, Sensor, sensor_for
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame
@@ -75,9 +75,12 @@ def run(
     count = len(sequence) if frames is None else min(frames, len(sequence))
     if count == 0:
         raise InputError(f"{sequence.name}: the sequence has no frames.")
-    folder = ResultsFolder(out, sequence, config, force) if out is not None else None
+    if out is not None:
+        check_free(out, force)
     sensor = sensor_for(sequence.camera, config, sequence.white, sequence[0])
     odometry = Odometry(sequence.camera, config, sensor)
+    # made last: input that cannot be used leaves no folder, and older results as they were
+    folder = ResultsFolder(out, sequence, config, force) if out is not None else None
     indices: Iterable[int] = range(count)
     if isinstance(
         sequence, FollowedSequence

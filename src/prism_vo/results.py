@@ -32,14 +32,11 @@ class ResultsFolder:
     """Appends as frames are tracked; :meth:`close` writes the refined trajectory, keyframes and cloud."""
 
     def __init__(self, path: Path, sequence: Sequence, config: Config, force: bool) -> None:
-        if (path / TRAJECTORY).exists() and not force:
-            raise InputError(
-                f"{path}: holds the results of another run; choose another --out or say --force."
-            )
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{path}: is a file, not a folder; choose another --out.")
+        check_free(path, force)
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
+        for written_at_the_end in (KEYFRAMES, POINTS):  # those of another run must not pass for this one's
+            (path / written_at_the_end).unlink(missing_ok=True)
         settings = {
             "version": __version__,
             "revision": source_revision(),
@@ -71,6 +68,14 @@ class ResultsFolder:
             write_trajectory(odometry.trajectory(), self.path / TRAJECTORY)
             write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
             write_ply(odometry.cloud(), self.path / POINTS)
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Refuse a folder that holds another run's results, unless they may be overwritten."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path}: is a file, not a folder; choose another --out.")
+    if (path / TRAJECTORY).exists() and not force:
+        raise InputError(f"{path}: holds the results of another run; choose another --out or say --force.")
 
 
 def frame_statistics(report: FrameReport) -> dict[str, Any]:
