@@ -24,14 +24,16 @@ $(STAMP): pyproject.toml $(PY)
 	$(PY) -m pip install -q --disable-pip-version-check -e ".[dev]"
 	touch $(STAMP) $(DEMO_STAMP)
 
-# less than the tests need, and not quiet: a line appears for every package
+# less than the tests need; unpacking is silent for long, so a line says every 3 s that it goes on
 $(DEMO_STAMP): pyproject.toml $(PY)
-	$(PY) -m pip install --disable-pip-version-check -e ".[sim]"
-	touch $(DEMO_STAMP)
+	@$(PY) -m pip install -q --disable-pip-version-check -e ".[sim]" & job=$$!; \
+	while kill -0 $$job 2>/dev/null; do echo "installing what the demo needs into .venv"; sleep 3; done; wait $$job
+	@touch $(DEMO_STAMP)
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
-	$(PYTHON) -m venv .venv
+	@echo "making .venv"
+	@$(PYTHON) -m venv .venv
 
 clean:
 	rm -rf .venv build dist

@@ -50,7 +50,7 @@ def test_every_cited_equation_and_section_exists() -> None:
 
 def test_readme_links_lead_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
+    links = [link for link in re.findall(r"(?:\]\(|src=\")([^)#\"]+)", text) if not link.startswith("http")]
     assert links
     for link in links:
         assert (ROOT / link).exists(), link

@@ -28,7 +28,7 @@ COMMANDS = (
     ("bench", "bench:bench", "Run a benchmark over sequences and print its tables."),
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),
-    ("demo", "demo:demo", "Simulate a short loop, run, and print the errors against the truth."),
+    ("demo", "demo:demo", "Simulate a short recording, track it, and print the errors against the truth."),
 )  # fmt: skip
 
 

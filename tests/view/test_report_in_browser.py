@@ -36,6 +36,8 @@ const out = { points: viewer.drawnPoints, all: count(any), path: count(orange), 
 const first = signature();
 viewer.turn(80, 10); viewer.draw();
 out.turned = signature() !== first;
+viewer.reset("close-up"); viewer.draw();
+out.closeUp = count(orange);
 viewer.reset(); viewer.draw();
 await press('[data-show="path"]'); await press('[data-show="cameras"]');
 out.pathHidden = count(orange);
@@ -80,6 +82,7 @@ def test_draws_cloud_path_and_truth(seen: dict, reported: RunResult) -> None:  #
     assert seen["path"] > 50
     assert seen["truth"] > 10
     assert seen["turned"]
+    assert seen["closeUp"] > 2 * seen["path"]
 
 
 def test_toggles_hide_what_they_name(seen: dict) -> None:  # type: ignore[type-arg]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``prism-vo demo``: simulate a short loop, run on it, print the errors against the truth, write the report."""
+"""``prism-vo demo``: simulate a short recording, track it, print the errors against the truth, write the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAMERA, FRAMES = "small", 60
 def demo(
     *, out: Path = Path("demo"), scene: str = "table", frames: int = FRAMES, camera: str = CAMERA
 ) -> int:
-    """Simulate a short closed loop with a small camera, track it, and compare with the truth.
+    """Simulate a hand-held sweep over a table with a small camera, track it, and compare with the truth.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def demo(
     from prism_vo.errors import ConfigError
 
     if frames < 10:
-        raise ConfigError(f"--frames is {frames}; a loop has at least 10.")
+        raise ConfigError(f"--frames is {frames}; a recording for the demo has at least 10.")
     _clear(out)
     with Narration() as say:
         result = _simulate_and_run(out, scene, frames, camera, say)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prism_vo.pipeline import RunResult
     from prism_vo.view.extremes import EtaExtremes, Extreme
 
+WARM_UP = 10  # frames
 STAGES = {
     "decode": "read and focus the next frame (in its own thread)", "pyramid": "image pyramids",
     "track": "align the frame", "trace": "epipolar search", "optimise": "window optimisation and marginalisation",
@@ -75,9 +76,9 @@ def _busy(seconds: dict[str, float]) -> float:
 
 
 def _clipped(lines: list[Series]) -> list[Series]:
-    """Without the peak of the first frames, which compile: they would flatten the rest."""
-    values = np.concatenate([line.y for line in lines])
-    top = 1.3 * float(np.quantile(values, 0.98)) if len(values) else 1.0
+    """Cut off at what later frames need: the first ones may have to compile and would flatten the rest."""
+    later = np.concatenate([line.y[min(WARM_UP, len(line.y) // 2) :] for line in lines])
+    top = 1.2 * float(later.max(initial=1.0))
     return [series(line.name, line.x, np.minimum(line.y, top)) for line in lines]
 
 

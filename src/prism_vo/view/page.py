@@ -97,7 +97,9 @@ def _space(result: RunResult, own: AlignedError | None) -> str:
         + f"{escape(text)}</button>"
         for name, text, color in toggles
     )
-    views = "".join(f'<button data-view="{v}">{v}</button>' for v in ("free", "top", "side", "front"))
+    views = "".join(
+        f'<button data-view="{v}">{v}</button>' for v in ("free", "top", "side", "front", "close-up")
+    )
     return (
         f'<h2>Path and map</h2><div class="panel"><div class="bar">{buttons}<span class="push"></span>'
         '<select id="coloring" aria-label="colour of the cloud"><option value="image">colour: image</option>'

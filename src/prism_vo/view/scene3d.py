@@ -50,7 +50,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
         "cameras": [[_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]],
         "centre": _rounded(centre), "radius": round(radius, 4), "floor": round(floor, 4),
         "grain": round(radius * grain, 6), "aspect": view.height / view.width,
-        "camera": round(min(0.035 * radius, 0.12 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
+        "camera": round(min(0.035 * radius, 0.06 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
     }  # fmt: skip
 
 

@@ -38,13 +38,14 @@ class Viewer {
     this.reset();
   }
 
-  fit() {
-    // turn the view as asked, then move and zoom until path and cloud (without its outermost points) fill it
-    this.target = this.scene.centre.slice();
+  fit(pathOnly) {
+    // move and zoom until path and cloud (without its outermost points) fill the view, or the path alone
+    const path = this.scene.path.flat(), middle = (k) => path.reduce((sum, p) => sum + p[k], 0) / path.length;
+    this.target = pathOnly ? [0, 1, 2].map(middle) : this.scene.centre.slice();
     this.distance = 2.3 * this.scene.radius;
-    const path = this.scene.path.flat(), cloud = [], every = 3 * Math.ceil(this.points.length / 6000);
-    for (let n = 0; n < this.points.length; n += every) cloud.push([...this.points.subarray(n, n + 3)]);
-    for (let turn = 0; turn < 6; turn++) {
+    const cloud = [], every = 3 * Math.ceil(this.points.length / 6000);
+    for (let n = 0; n < this.points.length && !pathOnly; n += every) cloud.push([...this.points.subarray(n, n + 3)]);
+    for (let turn = 0; turn < 24; turn++) {
       const b = this.basis(), on = (line) => line.map((p) => this.project(p, b)).filter((q) => q[2] > 0);
       const [near, far] = [on(path), on(cloud)];
       const ends = [0, 1].map((axis) => {
@@ -56,13 +57,14 @@ class Viewer {
       if (!isFinite(x0 + x1 + y0 + y1)) return;
       const step = this.distance / this.focal, dx = (x0 + x1 - this.width) / 2, dy = (y0 + y1 - this.height) / 2;
       for (let k = 0; k < 3; k++) this.target[k] += step * (dx * b.right[k] + dy * b.down[k]);
-      this.distance *= Math.max((x1 - x0) / (0.86 * this.width), (y1 - y0) / (0.8 * this.height), 0.3);
+      // damped: what is near the eye grows faster than the distance shrinks
+      this.distance *= Math.pow(Math.max((x1 - x0) / (0.86 * this.width), (y1 - y0) / (0.8 * this.height), 0.05), 0.6);
     }
   }
 
   reset(view) {
     [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [-0.7, 0.55];
-    this.fit();
+    this.fit(view === "close-up");
     this.redraw();
   }
 
