@@ -89,6 +89,15 @@ def test_combination_is_the_inverse_variance_mean() -> None:
     np.testing.assert_allclose(both.variance, [[0.0075, 0.04, 0.5, 1e-6]])
 
 
+def test_the_measured_scale_is_unbiased_when_the_map_is_noisy_too() -> None:
+    rng = np.random.default_rng(3)
+    q = rng.uniform(0.08, 0.12, (200, 200))
+    a, b = (q + rng.normal(0, 0.02, q.shape) for _ in range(2))
+    found = measure_scale(DepthMap(a, np.full(q.shape, 0.02**2)), DepthMap(b, np.full(q.shape, 0.02**2)))
+    assert found is not None
+    assert np.exp(found.log_scale) == pytest.approx(1.0, abs=0.015), "plain regression gives 0.96"
+
+
 @pytest.mark.parametrize("true_scale", [0.8, 1.0, 1.25])
 def test_the_measured_scale_is_unbiased_for_far_points(true_scale: float) -> None:
     rng = np.random.default_rng(2)

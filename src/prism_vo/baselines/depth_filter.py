@@ -227,7 +227,7 @@ def without_edges(depth: DepthMap, reach: int = 2) -> DepthMap:
     return DepthMap(depth.inv_depth, np.where(valid & ~jump, depth.variance, np.inf))
 
 
-def regularised(depth: DepthMap, reach: int = 1) -> DepthMap:
+def regularised(depth: DepthMap, reach: int = 5) -> DepthMap:
     """Weighted mean of each valid depth with its valid neighbours (apply after :func:`without_edges`)."""
     size = (2 * reach + 1, 2 * reach + 1)
     weight = np.where(depth.valid, 1.0 / depth.variance, 0.0)

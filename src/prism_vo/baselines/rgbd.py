@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 class RgbdConfig:
     """Settings of the baseline."""
 
-    max_relative_sigma: float = 0.1  # of a depth that takes part
+    max_relative_sigma: float = 0.3  # of a depth that takes part
+    depth_difference: float = 0.1  # of the median depth: two frames may disagree by so much at a pixel
     keyframe_translation: float = 0.05  # of the median depth: motion that asks for a new keyframe
     keyframe_rotation: float = 0.05  # rad
     noise: float = 3.0  # grey values
@@ -49,13 +50,14 @@ class _Engine(Protocol):
 class _OpenCv:
     name = "OpenCV RGB-D odometry"
 
-    def __init__(self, view: FocusedView, median_depth: float) -> None:
+    def __init__(self, view: FocusedView, median_depth: float, depth_difference: float) -> None:
         settings = cv2.OdometrySettings()
         settings.setCameraMatrix(view.pinhole.astype(np.float32))
         settings.setMinDepth(0.02)
         settings.setMaxDepth(1000.0)
-        settings.setMaxDepthDiff(0.1 * median_depth)
-        settings.setMaxTranslation(0.5 * median_depth)
+        settings.setMaxDepthDiff(depth_difference)
+        settings.setMaxTranslation(0.5)
+        self._unit = median_depth  # its solver refuses far scenes in metres (a determinant below 1e-6)
         settings.setMaxRotation(30.0)
         settings.setMaxPointsPart(0.5)
         # photometric: the ICP term of the RGB-D type fits the noise of plenoptic depth and gets lost
@@ -63,13 +65,19 @@ class _OpenCv:
 
     def prepare(self, image: NDArray[np.float32], depth: Array, variance: Array) -> Any:
         grey = np.clip(np.rint(image), 0, 255).astype(np.uint8)
-        frame = cv2.OdometryFrame(depth.astype(np.float32), cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR))
+        frame = cv2.OdometryFrame(
+            (depth / self._unit).astype(np.float32), cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
+        )
         self._odometry.prepareFrame(frame)
         return frame
 
     def compare(self, key: Any, frame: Any, guess: Array) -> Array | None:
         found, motion = self._odometry.compute(key, frame)
-        return alignment.nearest_pose(np.asarray(motion, np.float64)) if found else None
+        if not found:
+            return None
+        pose = alignment.nearest_pose(np.asarray(motion, np.float64))
+        pose[:3, 3] *= self._unit
+        return pose
 
 
 class _Own:
@@ -117,7 +125,7 @@ class RgbdOdometry:
         if self._engine is None:
             self._median_depth = float(np.nanmedian(depth)) if np.isfinite(depth).any() else 1.0
             engine: _Engine = (
-                _OpenCv(self.view, self._median_depth)
+                _OpenCv(self.view, self._median_depth, self.config.depth_difference)
                 if self._use_opencv
                 else _Own(self.view, self.config.noise)
             )

@@ -13,7 +13,7 @@ CORRELATED = 50.0  # neighbouring depths share matching windows: so many count a
 FLOOR = 0.004  # σ of log scale that averaging cannot remove (calibration, matching bias)
 DRIFT = 0.01  # σ of log scale gained from one keyframe to the next by tracking
 MIN_POINTS = 100
-MAX_RELATIVE_SIGMA = 0.3  # of a light-field depth that takes part
+MAX_RELATIVE_SIGMA = 0.5  # of a light-field depth that takes part
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class ScaleMeasurement:
 def measure_scale(carried: DepthMap, light_field: DepthMap) -> ScaleMeasurement | None:
     """Robust regression ``q_light_field = s · q_map``; None with too few common points.
 
-    The regression is linear in the noisy light-field depth, and points are chosen by the map's depth, not by
-    the measured one: neither step prefers near or far errors, so far scenes are not pulled nearer.
+    The regression is linear in the noisy light-field depth, points are chosen by the map's depth, not by the
+    measured one, and the map's own noise is taken out: far scenes are pulled neither nearer nor farther.
     """
     both = carried.valid & light_field.valid & (carried.inv_depth > 0)
     q, measured = carried.inv_depth[both], light_field.inv_depth[both]
@@ -37,14 +37,18 @@ def measure_scale(carried: DepthMap, light_field: DepthMap) -> ScaleMeasurement 
     if near.sum() < MIN_POINTS:
         return None
     q, measured, sigma = q[near], measured[near], sigma[near]
-    scale = float(np.median(measured / q))
+    power = (
+        q * q - carried.variance[both][near]
+    )  # E[q²] holds the noise of q, which would pull the scale down
+    weight = 1.0 / sigma**2
     for _ in range(10):
+        total = float((weight * power).sum())
+        scale = float((weight * q * measured).sum()) / total if total > 0 else 0.0
+        if scale <= 0:
+            return None
         residual = (measured - scale * q) / sigma
         weight = np.minimum(1.0, 2.0 / np.maximum(np.abs(residual), 1e-12)) / sigma**2
-        scale = float((weight * q * measured).sum() / (weight * q * q).sum())
-    information = float((weight * q * q).sum()) * scale**2 / CORRELATED
-    if scale <= 0:
-        return None
+    information = total * scale**2 / CORRELATED
     return ScaleMeasurement(float(np.log(scale)), 1.0 / information + FLOOR**2)
 
 
