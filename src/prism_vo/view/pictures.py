@@ -59,7 +59,7 @@ def _diverging_table() -> Image:
 def depth_scale(inv_virtual_depth: Values) -> Scale:
     """Near (small ρ_v) red, far blue."""
     known = inv_virtual_depth[np.isfinite(inv_virtual_depth)]
-    near, far = np.quantile(known, [0.02, 0.98]) if len(known) else (0.0, 1.0)
+    near, far = np.quantile(known, [0.02, 0.98]) if len(known) else (0.25, 0.5)
     return Scale(float(far), float(near), map_table(cv2.COLORMAP_TURBO))
 
 

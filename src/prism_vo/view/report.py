@@ -108,23 +108,24 @@ def _captions(
     snapshot: Snapshot, dense: tuple[FloatImage, FloatImage] | None, scale: draw.Scale, view: FocusedView
 ) -> dict[str, str]:
     counts = [int((snapshot.points.kind == k).sum()) for k in range(3)]
-    near, far = (_metres(view, rho) for rho in (scale.high, scale.low))
+    measured = dense is not None or bool(np.isfinite(snapshot.points.measured).any())
+    near, far = (_depth_text(view, rho) if measured else "" for rho in (scale.high, scale.low))
     r = snapshot.residuals
     inside, terms = r.grey[np.isfinite(r.grey)], r.sigmas[np.isfinite(r.sigmas)]
-    where = "everywhere" if dense is not None else "at the selected points"
+    where = "everywhere" if dense is not None else "at the selected points" if measured else "nowhere"
     return {
         "count-used": str(counts[0]), "count-uncertain": str(counts[1]), "count-none": str(counts[2]),
         "depth-where": where, "sigma-where": where,
-        "depth-far": f"v {1 / scale.low:.2f} ({far})", "depth-near": f"v {1 / scale.high:.2f} ({near})",
+        "depth-far": far, "depth-near": near,
         "photometric-note": f"{len(inside)} points, median |r| {_median(inside)} grey, "
                             f"{len(r.grey) - len(inside)} outliers (yellow)",
         "residual-note": f"{len(terms)} depth terms, median |r| {_median(terms)} σ",
     }  # fmt: skip
 
 
-def _metres(view: FocusedView, rho: float) -> str:
+def _depth_text(view: FocusedView, rho: float) -> str:
     q = float(view.inv_depth_from_virtual(rho))
-    return f"{float(view.depth_of(q)):.2f} m" if q > 1e-3 else "∞"
+    return f"v {1.0 / rho:.2f} ({f'{float(view.depth_of(q)):.2f} m' if q > 1e-3 else '∞'})"
 
 
 def _median(values: np.ndarray[Any, Any]) -> str:
