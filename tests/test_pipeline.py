@@ -56,7 +56,7 @@ def test_results_folder_is_complete(tmp_path: Path) -> None:
     assert mapped and all(line["energy_after"] <= line["energy_before"] for line in mapped)
     settings = yaml.safe_load((out / "config.yaml").read_text())
     assert settings["settings"]["seed"] == 0 and settings["version"]
-    assert result.metrics is None and "one line" in (
+    assert result.metrics is None and "straight line" in (
         result.metrics_refusal or ""
     )  # a straight path fixes no rotation
 
@@ -153,7 +153,7 @@ def test_input_that_cannot_be_used_leaves_older_results_and_no_folder(tmp_path: 
     assert not (tmp_path / "new").exists()
 
 
-def test_frames_are_read_once_and_no_more_than_asked_for() -> None:
+def test_no_more_frames_are_read_than_asked_for() -> None:
     frames = sequence()
     result = run(frames, frames=4)
     assert result.out is None and len(result.reports) == 4
