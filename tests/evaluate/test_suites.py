@@ -50,3 +50,8 @@ def test_worker_renders_a_sequence_that_opens(tmp_path: Path, monkeypatch: pytes
     assert suites._worker("02_tools", "small", tmp_path / "02_tools") == 0
     sequence = open_sequence(tmp_path / "02_tools")
     assert len(sequence) == 2 and sequence.groundtruth is not None
+    assert suites._finished_frames("02_tools", "small", tmp_path / "02_tools") == 2, (
+        "it is not rendered again"
+    )
+    (tmp_path / "02_tools/raw/000001.png").unlink()
+    assert suites._finished_frames("02_tools", "small", tmp_path / "02_tools") == 0

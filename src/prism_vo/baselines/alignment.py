@@ -200,8 +200,8 @@ def _linearise(
     huber = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
     occluded = size > CUTOFF
     weight = np.where(occluded, 0.0, huber / sigma2)
-    cost = huber * (2 - huber) * size**2  # twice Huber's function
-    energy = float(np.where(occluded, (2 * CUTOFF - HUBER) * HUBER, cost).mean())
+    most = (2 * CUTOFF - HUBER) * HUBER  # twice Huber's function, at the cutoff
+    energy = float(np.where(occluded, most, huber * (2 - huber) * size**2).mean())
     inlier = size < HUBER
     rms = float(np.sqrt(np.mean(residual[inlier] ** 2))) if inlier.any() else np.inf
     JW = J * weight[:, None]

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 FloatImage = NDArray[np.float32]
 START_COLOUR, END_COLOUR = "#1b6ca8", "#d97a1f"
 MAX_RELATIVE_SIGMA = 0.015  # of a depth that is drawn
+SHOWN_ERROR = 15.0  # % of the distance, end of the error picture's colours
 POINTS_DRAWN = 20_000  # of each end in the overview
 
 
@@ -136,8 +137,8 @@ def depth_figure(view: DepthView) -> Figure:
     for axis, (name, depth) in zip(rest, maps[:-1]):
         with np.errstate(invalid="ignore"):
             relative = 100 * (depth - view.truth) / view.truth
-        axis.imshow(relative, cmap="RdBu", vmin=-5, vmax=5)
-        axis.set_title(f"{name} − truth, ±5 %", fontsize=10, loc="left")
+        axis.imshow(relative, cmap="RdBu", vmin=-SHOWN_ERROR, vmax=SHOWN_ERROR)
+        axis.set_title(f"{name} − truth, ±{SHOWN_ERROR:g} %", fontsize=10, loc="left")
     for axis in rest:
         axis.set_axis_off()
     return figure

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+import yaml
+
+from prism_vo import __version__
 from prism_vo.errors import ConfigError, InputError, PrismError
 from prism_vo.evaluate.bench import BenchSequence
 
@@ -59,9 +62,24 @@ def render_suite(
     """Render (or continue, or simply find) the recordings of a suite. ``report(name, frame, frames)``."""
     found = []
     for scene in (s for s in SCENES[suite] if not only or s in only):
-        frames = _render_isolated(scene, scale, folder / scene, report)
+        frames = _finished_frames(scene, scale, folder / scene)
+        if frames:
+            report(scene, frames, frames)
+        else:
+            frames = _render_isolated(scene, scale, folder / scene, report)
         found.append(BenchSequence(scene, suite, folder / scene, frames))
     return tuple(found)
+
+
+def _finished_frames(scene: str, scale: Scale, out: Path) -> int:
+    """Frames of a recording that is complete and was made with these settings, else 0."""
+    record, times = out / "simulation.yaml", out / "times.txt"
+    if not (record.is_file() and times.is_file()):
+        return 0
+    wanted = {"scene": scene, "version": __version__, **simulation_options(scene, scale).record()}
+    planned = len(times.read_text(encoding="utf-8").split("\n")) - 1
+    complete = planned == sum(1 for _ in (out / "raw").glob("*.png"))
+    return planned if complete and yaml.safe_load(record.read_text(encoding="utf-8")) == wanted else 0
 
 
 def _render_isolated(scene: str, scale: Scale, out: Path, report: Callable[[str, int, int], None]) -> int:
