@@ -39,7 +39,7 @@ def bench(
     runs
         Runs of each method on each sequence; 1 at the small scale, 10 otherwise.
     scale
-        Size of the simulated recordings: small finishes in half an hour, full is the camera as built.
+        Size of the simulated recordings: small (640-px camera, 4-m loops), medium, full (the camera as built).
     data
         Folder of real recordings (one folder each, with sequence.yaml) instead of simulated ones.
     sequences
