@@ -172,7 +172,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
     Without depth terms (η = 0) scale is a gauge freedom and is taken out of every step; with them it is observable and
     must not be.
     """
-    energy, now, outside = _settle_borders(energy, state)
+    energy, now, outside = settle_borders(energy, state)
     accepted = [now.system.energy]
     damping, healthy = 1e-4, True
     for _ in range(iterations):
@@ -202,7 +202,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
     return Solved(state, now, accepted, healthy)
 
 
-def _settle_borders(
+def settle_borders(
     energy: WindowEnergy, state: State
 ) -> tuple[WindowEnergy, Linearization, NDArray[np.bool_]]:
     """Make the energy continuous across the image border for one solve.

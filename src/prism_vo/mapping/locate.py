@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
-from prism_vo.mapping.energy import State, WindowEnergy
+from prism_vo.mapping.energy import State, WindowEnergy, settle_borders
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTLIER
 
@@ -29,7 +29,7 @@ def locate(energy: WindowEnergy, state: State, iterations: int) -> Array | None:
     points = replace(energy.points, state=only_last, information=np.zeros(len(energy.points)))
     size = BLOCK * frames
     energy = replace(energy, points=points, prior=Prior(np.zeros((size, size)), np.zeros(size)))
-    now = energy.linearize(state)
+    energy, now, _ = settle_borders(energy, state)
     damping = 1e-4
     for _ in range(iterations):
         h, b = now.system.h_frames[last, last], now.system.b_frames[last]
@@ -46,6 +46,7 @@ def locate(energy: WindowEnergy, state: State, iterations: int) -> Array | None:
         trial = energy.linearize(trial_state)
         if trial.system.energy < now.system.energy:
             state, now, damping = trial_state, trial, max(damping * 0.1, 1e-8)
+            energy = replace(energy, outside_cost=energy.gated(trial.energies))
             if np.linalg.norm(step[:3]) < 1e-6 and np.linalg.norm(step[3:]) < 1e-6:
                 break
         else:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pose of a frame that is no keyframe, from all points of the window."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from windows import exact_window
+
+from prism_vo import se3
+from prism_vo.mapping.locate import locate
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_pose_of_the_last_frame_is_found_from_all_points(seed: int) -> None:
+    exact = exact_window(count=5, each=300, seed=seed, step=0.05, zoom=2)
+    older = exact.energy.points.host < 4
+    energy = replace(exact.energy, points=exact.energy.points.take(older))
+    poses = exact.state.base_pose.copy()
+    poses[-1] = se3.exp(np.random.default_rng(seed).normal(0, 2e-3, 6)) @ poses[-1]
+    state = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth[older])
+    found = locate(energy, state, 20)
+    assert found is not None
+    error = se3.log(found @ se3.inverse(exact.state.base_pose[-1]))
+    assert np.linalg.norm(error[:3]) < 1e-4 * 1.5
+    assert np.linalg.norm(error[3:]) < 0.04 / exact.view.focal_px  # rad: a 25th of a pixel
+
+
+def test_a_frame_that_shows_something_else_has_no_pose() -> None:
+    exact = exact_window(count=4, each=100)
+    images = exact.energy.images.copy()
+    images[-1] = images[-1][::-1, ::-1]
+    older = exact.energy.points.host < 3
+    energy = replace(
+        exact.energy,
+        images=images,
+        points=exact.energy.points.take(older),
+        gates=np.full(4, 400.0, np.float32),
+    )
+    assert locate(energy, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20) is None
