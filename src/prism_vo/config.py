@@ -24,7 +24,7 @@ class SelectConfig:
     """Which pixels of a keyframe become points."""
 
     candidates: int = 2000  # a keyframe
-    oversample: float = 1.6  # pixels looked at for each one kept: those with depth are preferred
+    oversample: float = 1.2  # pixels looked at for each one kept: those with depth are preferred
     depth_bonus: float = 2.0  # w_d: weight of a pixel with usable depth against one without
     largest_sigma: float = 0.015  # of ρ_v; a depth less certain than this is not used
     least_share: float = 0.5  # p_min: share of the depths used in a far scene

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
 from prism_vo.mapping.keyframe import Keyframe
+from prism_vo.mapping.points import Candidates
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.sensor import Frame, Sensor, default_sensor
@@ -64,6 +66,7 @@ class Odometry:
         self.segment = -1
         self.next_id = 0
         self.watch = Stopwatch()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="select")
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
@@ -172,11 +175,15 @@ class Odometry:
         with self.watch("trace"):
             self.window.trace(pyramid[0], pose, affine, frame.exposure or 1.0)
         self._insert(frame, pyramid, pose, affine, fixed=False)
+        selected = self._beside.submit(
+            self._select, raw, pyramid
+        )  # depth is measured beside the optimisation
         with self.watch("optimise"):
             report = self.window.update()
         with self.watch("refine"):
             self._refine_waiting()
-        self._select(raw, pyramid)
+        with self.watch("wait"):
+            self.window.add_candidates(selected.result())
         self._renew_reference(pyramid)
         self._last = self.window.keyframes[-1].pose
         return report
@@ -201,7 +208,7 @@ class Odometry:
         before, exposure = self.window, self._exposure
         self.window = Window(self.view, self.config)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
-        self._select(raw, pyramid)
+        self.window.add_candidates(self._select(raw, pyramid))
         if self._is_blind:
             self.window.activate_blind()
         else:
@@ -230,13 +237,13 @@ class Odometry:
         self.window.insert(keyframe, pyramid[0])
         self._exposure = keyframe.exposure
 
-    def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> None:
+    def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> Candidates:
+        """Candidates of a new keyframe; reads nothing but its image, so it may run beside the optimisation."""
         measure: Measure = no_depth if self._is_blind else self._measure(raw)
         with self.watch("select"):
-            host = len(self.window.keyframes) - 1
-            new = select_candidates(self.view, pyramid[0], host, measure, self.config.select,
-                                    self.config.window.contrast, self.rng)  # fmt: skip
-            self.window.add_candidates(new)
+            return select_candidates(
+                self.view, pyramid[0], measure, self.config.select, self.config.window.contrast, self.rng
+            )
 
     def _measure(self, raw: Frame) -> Measure:
         def measure(points: NDArray[np.float32]) -> PointDepth:

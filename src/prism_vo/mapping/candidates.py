@@ -25,7 +25,7 @@ def no_depth(points: NDArray[np.float32]) -> PointDepth:
 
 
 def select_candidates(
-    view: FocusedView, image: Floats, host: int, measure: Measure, config: SelectConfig, contrast: float,
+    view: FocusedView, image: Floats, measure: Measure, config: SelectConfig, contrast: float,
     rng: np.random.Generator,
 ) -> Candidates:  # fmt: skip
     """Select pixels of the (h, w, 3) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
@@ -35,11 +35,11 @@ def select_candidates(
     keep = prefer_depth(image, pixels, kind, config.candidates, config.depth_bonus)
     pixels, kind = pixels[keep], kind[keep]
     depth = PointDepth(depth.inv_virtual_depth[keep], depth.variance[keep], depth.valid[keep])
-    return _with_intervals(view, image, host, pixels, depth, kind, config, contrast)
+    return _with_intervals(view, image, pixels, depth, kind, config, contrast)
 
 
 def _with_intervals(
-    view: FocusedView, image: Floats, host: int, pixels: NDArray[np.int32], depth: PointDepth,
+    view: FocusedView, image: Floats, pixels: NDArray[np.int32], depth: PointDepth,
     kind: NDArray[np.int8], config: SelectConfig, contrast: float,
 ) -> Candidates:  # fmt: skip
     count = len(pixels)
@@ -55,6 +55,6 @@ def _with_intervals(
     color, weight = pattern_at(image, u, v, contrast)
     information = independent_information(pixels, depth, kind == DEPTH_USED, config.matching_window)
     return Candidates(
-        np.full(count, host, np.int32), u, v, inv_depth, low, high, np.where(known, rho, np.nan), information,
+        np.zeros(count, np.int32), u, v, inv_depth, low, high, np.where(known, rho, np.nan), information,
         kind, color, weight, np.zeros(count, np.float32), np.zeros(count, np.int8),
     )  # fmt: skip

@@ -82,6 +82,7 @@ class Window:
 
     def add_candidates(self, new: Candidates) -> None:
         """Candidates selected in the newest keyframe."""
+        new = replace(new, host=np.full(len(new), len(self.keyframes) - 1, np.int32))
         self.candidates = new if self.candidates is None else self.candidates.joined(new)
 
     def update(self) -> MappingReport:
