@@ -17,6 +17,7 @@ from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.points import Candidates
 from prism_vo.mapping.window import FIRST_GATE, MappingReport, Window
+from prism_vo.monocular import MonocularStart, View
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.sensor import Frame, Sensor, default_sensor
 from prism_vo.stopwatch import Stopwatch
@@ -88,11 +89,13 @@ class Odometry:
             return self._on_loss(raw, frame, pyramid, track)
         pose = self._accept(track, frame)
         mapping = None
-        if self._needs_keyframe(track):
+        wanted = self._needs_keyframe(track)
+        starting = self._is_blind and len(self.window.keyframes) == 1
+        if starting:
+            pose = self._start_blind(frame, pyramid, pose, track, wanted)
+        if wanted:
             mapping = self._add_keyframe(raw, frame, pyramid, pose, track)
-        elif self._is_blind and len(self.window.keyframes) == 1:
-            pose = self._improve_blind(frame, pyramid, pose, track)
-        else:
+        elif not starting:
             with self.watch("trace"):
                 self.window.trace(pyramid[0], pose, self._affine(track, frame), frame.exposure or 1.0)
         self._place(frame.time, self._last)
@@ -145,21 +148,14 @@ class Odometry:
         """The variant without plenoptic depth: monocular, free scale."""
         return self.config.variant == "pinhole"
 
-    def _improve_blind(
-        self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track
-    ) -> Array:
-        """Monocular initialisation with one more frame; the pose follows the change of scale."""
+    def _start_blind(self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track,
+                     last: bool) -> Array:  # fmt: skip
+        """Monocular start with one more frame; before the first keyframe after it the depths are settled."""
+        start = MonocularStart(self.window, self.tracker)
+        view = View(pyramid, self._affine(track, frame), frame.exposure or 1.0, track.brightness)
         with self.watch("optimise"):
-            affine = self._affine(track, frame)
-            factor = self.window.improve_blind(pyramid[0], pose, affine, frame.exposure or 1.0)
-        first = self.window.keyframes[0]
-        image = np.ascontiguousarray(self.window.images[first.slot][..., 0])
-        light, rms = self._light, self._first_rms
-        self._renew_reference(image_pyramid(image, self.tracker.count))
-        self._light, self._first_rms = light, rms
-        relative = pose @ se3.inverse(first.pose)
-        relative[:3, 3] *= factor
-        self._last = relative @ first.pose
+            self._last = start.settle(view, pose) if last else start.improve(view, pose)
+        self.reference = start.reference()
         return self._last
 
     # --- keyframes -------------------------------------------------------------------------------------------
