@@ -7,6 +7,9 @@ import builtins
 import io
 import json
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import pytest
 from prism_vo import pipeline
 from prism_vo.cli import main
 from prism_vo.datasets import open_sequence
+from prism_vo.errors import InputError
 from prism_vo.trajectory import read_trajectory
 from prism_vo.view.log import KeyframeLog
 
@@ -92,6 +96,39 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     assert "pip install 'prism-vo[view]'" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "r").exists()  # said before anything was begun
+
+
+def test_viewer_listens_on_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prism_vo.view import rerun_sink
+
+    real, started = subprocess.Popen, []
+
+    def stand_in(command: list[str], **options: Any) -> Any:
+        """Something that listens where the viewer was told to."""
+        where = {name: command[command.index(name) + 1] for name in ("--bind", "--port")}
+        server = [sys.executable, "-m", "http.server", where["--port"], "--bind", where["--bind"]]
+        started.append((where["--bind"], real(server, **options)))
+        return started[-1][1]
+
+    monkeypatch.setattr(rerun_sink.subprocess, "Popen", stand_in)
+    try:
+        port = rerun_sink.start_viewer()
+        assert started[0][0] == "127.0.0.1"
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    finally:
+        for _, process in started:
+            process.kill()
+            process.wait()
+
+
+def test_no_screen_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prism_vo.view import rerun_sink
+
+    real = subprocess.Popen
+    fails = [sys.executable, "-c", "raise SystemExit(1)"]
+    monkeypatch.setattr(rerun_sink.subprocess, "Popen", lambda command, **options: real(fails, **options))
+    with pytest.raises(InputError, match="use --record"):
+        rerun_sink.start_viewer()
 
 
 def test_record_into_a_folder_that_does_not_exist(recording: Path, tmp_path: Path, capsys: Any) -> None:

@@ -158,7 +158,7 @@ def start_viewer() -> int:
         port = int(probe.getsockname()[1])
     command = [sys.executable, "-m", "rerun", "--bind", LOCAL, "--port", str(port), "--hide-welcome-screen"]
     viewer = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline and viewer.poll() is None:
