@@ -71,6 +71,27 @@ def test_images_that_show_something_else_are_not_tracked(kind: str) -> None:
     assert not tracker.track(pyramid, reference, guesses, Brightness()).ok
 
 
+def test_a_dull_image_of_something_else_is_not_tracked_although_every_residual_is_small() -> None:
+    """Contrast of 6 grey: all residuals stay below the cutoff, only the correlation can tell."""
+    scene, other = (SmoothScene.build(seed, finest=0.1, contrast=6.0) for seed in (2, 77))
+    tracker = Tracker(VIEW, TrackConfig())
+    image, q = scene.image(VIEW, np.eye(4))
+    known = np.zeros(image.shape, bool)
+    known[6:-6:5, 6:-6:5] = True
+    reference = tracker.reference(
+        0, image_pyramid(image, tracker.count), np.where(known, q, np.nan).astype(np.float32),
+        np.where(known, 1e-6, np.inf).astype(np.float32),
+    )  # fmt: skip
+    same, foreign = (
+        tracker.track(
+            image_pyramid(s.image(VIEW, np.eye(4))[0], tracker.count), reference, [np.eye(4)], Brightness()
+        )
+        for s in (scene, other)
+    )
+    assert same.ok and not foreign.ok
+    assert foreign.inliers > 0.9
+
+
 def test_flow_separates_rotation_from_translation() -> None:
     tracker, reference = setting()
     angle = 0.02
