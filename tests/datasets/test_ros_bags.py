@@ -109,6 +109,30 @@ def test_what_is_no_bag_is_one_sentence(tmp_path: Path) -> None:
         open_sequence(describe(tmp_path, "gone.bag"))
 
 
+@pytest.mark.parametrize("ros", [1, 2])
+def test_damaged_bags_are_one_sentence(tmp_path: Path, ros: int) -> None:
+    bag = write_bag(tmp_path, ros, images(2))
+    folder = describe(tmp_path, bag)
+    file = tmp_path / bag if ros == 1 else next((tmp_path / bag).glob("*.db3"))
+    whole, rng = file.read_bytes(), np.random.default_rng(5)
+    refused = 0
+    for turn in range(12):
+        data = bytearray(whole)
+        if turn % 3 == 0:
+            del data[rng.integers(1, len(data)) :]
+        else:
+            start = int(rng.integers(0, len(data) - 4096)) if turn % 3 == 1 else 0
+            data[start : start + 4096] = rng.bytes(4096)
+        file.write_bytes(bytes(data))
+        try:
+            for frame in open_sequence(folder):
+                assert frame.image.shape == SIZE
+        except InputError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert refused >= 6
+
+
 @pytest.mark.parametrize(
     ("encoding", "dtype", "channels"),
     [("mono8", np.uint8, 1), ("16UC1", np.uint16, 1), ("bayer_rggb8", np.uint8, 1), ("bayer_grbg16", np.uint16, 1),

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,22 @@ def test_json_log_has_one_object_a_frame_and_an_end(recording: Path, tmp_path: P
     assert np.allclose(lines[0]["T_world_cam"], written.poses[0])
     assert lines[-1]["frames"] == 4
     assert not (tmp_path / "r" / "report.html").exists()
+
+
+def test_following_a_folder_gives_the_same_bytes(recording: Path, tmp_path: Path) -> None:
+    common = ["--frames", "5", "--no-report", "-q"]
+    assert main(["run", str(recording), "--out", str(tmp_path / "a"), *common]) == 0
+    assert main(["run", str(recording), "--out", str(tmp_path / "b"), "--follow", "1", *common]) == 0
+    assert (tmp_path / "a" / "trajectory.txt").read_bytes() == (
+        tmp_path / "b" / "trajectory.txt"
+    ).read_bytes()
+
+
+def test_following_ends_when_nothing_comes(tmp_path: Path, capsys: Any) -> None:
+    started = time.monotonic()
+    assert main(["run", str(tmp_path), "--follow", "0.5"]) == 2
+    assert "the folder is empty" in capsys.readouterr().err
+    assert time.monotonic() - started < 30
 
 
 def test_keyframe_log_has_a_line_for_each_keyframe(reported: pipeline.RunResult) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -88,10 +89,8 @@ class RosbagSequence:
         if not -len(self) <= index < len(self):
             raise IndexError(f"frame {index} of {len(self)}")
         index %= len(self)
-        stamp = self._recorded[index]
-        reader, connections = self._open()
-        connection, _, data = next(iter(reader.messages(connections, start=stamp, stop=stamp + 1)))
-        image = decode_message(reader.deserialize(data, connection.msgtype), f"{self.bag}, {self.topic}")
+        message = self._message(self._recorded[index])
+        image = decode_message(message, f"{self.bag}, {self.topic}")
         sensor = self.camera.calibration.sensor
         check_size(
             self.bag,
@@ -100,6 +99,12 @@ class RosbagSequence:
             "sensor.width and sensor.height must be the image's",
         )
         return RawFrame(index, float(self.times[index]), image)
+
+    def _message(self, stamp: int) -> Any:
+        reader, connections = self._open()
+        with damage_named(self.bag):
+            connection, _, data = next(iter(reader.messages(connections, start=stamp, stop=stamp + 1)))
+            return reader.deserialize(data, connection.msgtype)
 
     def _open(self) -> tuple[Any, list[Any]]:
         """A reader of this thread's own: databases may not be shared between threads."""
@@ -128,11 +133,12 @@ class RosbagSequence:
     def _index(self, source: Path) -> tuple[list[int], NDArray[np.float64]]:
         reader, connections = self._open()
         recorded, times = [], []
-        for _, stamp, data in reader.messages(connections):
-            # both serialisations begin with 4 bytes (sequence number, encapsulation) and then the header's stamp
-            seconds, nanoseconds = struct.unpack_from("<II", data, 4)
-            recorded.append(int(stamp))
-            times.append(seconds + 1e-9 * nanoseconds if seconds or nanoseconds else 1e-9 * stamp)
+        with damage_named(self.bag):
+            for _, stamp, data in reader.messages(connections):
+                # both serialisations begin with 4 bytes (sequence number, encapsulation), then comes the stamp
+                seconds, nanoseconds = struct.unpack_from("<II", data, 4)
+                recorded.append(int(stamp))
+                times.append(seconds + 1e-9 * nanoseconds if seconds or nanoseconds else 1e-9 * stamp)
         seconds_of = np.array(times, np.float64)
         if len(times) == 0 or (np.diff(seconds_of) <= 0).any() or len(set(recorded)) < len(recorded):
             raise InputError(f"{source}: the images on {self.topic} have no increasing time stamps.")
@@ -141,16 +147,24 @@ class RosbagSequence:
 
 def _reader(bag: Path) -> Any:
     try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise MissingExtraError("ROS bags need the package rosbags: pip install 'prism-vo[ros]'.") from error
-    try:
+    with damage_named(bag):
         reader = AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         reader.open()
-    except (AnyReaderError, OSError, ValueError) as error:
-        raise InputError(f"{bag}: not a readable ROS bag ({error}).") from error
     return reader
+
+
+@contextmanager
+def damage_named(bag: Path) -> Iterator[None]:
+    """The parsers of bags raise whatever they stumble over: here it becomes one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{bag}: not a readable ROS bag ({reason}).") from error
 
 
 def decode_message(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.uint16]:
