@@ -64,7 +64,7 @@ class WindowConfig:
     eta: Literal["adaptive", "fixed"] = "adaptive"  # weight of the depth terms
     eta_factor: float = 1.0  # multiplies the statistically consistent η0 (both modes)
     eta_smoothing: float = 0.1  # α of the log-domain smoothing
-    eta_balance: float = 0.5  # c: depth information wanted per unit of photometric information
+    eta_balance: float = 0.0025  # c: depth information wanted per unit of photometric information
     # prior of a about its tracked value (single pixels are biased: see tracking/brightness.py)
     sigma_gain: float = 2e-4
     sigma_offset: float = 0.02  # prior of b about its tracked value, grey levels
