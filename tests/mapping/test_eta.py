@@ -11,8 +11,6 @@ from prism_vo.config import WindowConfig
 from prism_vo.mapping.energy import Linearization
 from prism_vo.mapping.eta import EtaBalance
 
-NO_RESIDUALS = np.zeros((0, 0), bool)
-
 
 def balance(**settings: object) -> EtaBalance:
     return EtaBalance(replace(WindowConfig(), **settings))

@@ -56,8 +56,8 @@ def test_analytic_jacobian_of_every_variable_equals_central_differences(seed: in
         np.testing.assert_allclose(analytic[:, column], numeric, atol=1e-6 * scale, err_msg=name)
 
 
-def as_dense(lin: Linearization, exact: Exact, photometric_only: bool = True) -> Dense:
-    """The kernel's photometric system as one matrix; brightness priors are taken off again."""
+def as_dense(lin: Linearization, exact: Exact) -> Dense:
+    """The kernel's photometric system as one matrix."""
     s, frames = lin.system, len(exact.energy.slots)
     h = np.zeros((8 * frames + len(s.h_points),) * 2)
     k = 8 * frames
