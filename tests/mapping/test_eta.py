@@ -45,7 +45,7 @@ def test_one_step_is_a_weighted_geometric_mean() -> None:
 
 
 def test_many_steps_end_at_the_balance_or_at_the_clamp() -> None:
-    eta = balance()
+    eta = balance(eta_balance=0.5)
     for _ in range(200):
         update(eta, 4000.0, 50.0)
     assert eta.eta == pytest.approx(0.5 * 80.0, rel=1e-6)
