@@ -14,7 +14,11 @@
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
   $("theme").addEventListener("click", () => theme(root.dataset.theme === "dark" ? "light" : "dark"));
   let before = root.dataset.theme;
-  window.addEventListener("beforeprint", () => { before = root.dataset.theme; theme("light"); });
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    theme("light");
+    document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  });
   window.addEventListener("afterprint", () => theme(before));
 
   const viewer = window.prismViewer = new Viewer($("space"), data.scene);
