@@ -174,12 +174,17 @@ def error_table(results: Results, title: str) -> Table:
     rows = []
     for sequence in results.sequences:
         for method in results.methods:
-            cells = [
-                shown(middle(results.values(q, method, sequence)) if results.defined(q, method) else math.nan)
-                for q in quantities
-            ]
+            cells = [_cell(results, q, method, sequence) for q in quantities]
             rows.append((sequence, method, results.alignment(method), *cells))
     return Table(title, columns, tuple(rows), "Median over runs.")
+
+
+def _cell(results: Results, quantity: Quantity, method: str, sequence: str) -> str:
+    if not results.defined(quantity, method):
+        return FREE
+    value = middle(results.values(quantity, method, sequence))
+    worked = any(r["status"] == "ok" for r in results.select(method, sequence))
+    return "–" if math.isinf(value) and worked else shown(value)  # e.g. no RPE on paths below a metre
 
 
 def shown(value: float) -> str:
