@@ -32,8 +32,8 @@ $(DEMO_STAMP): pyproject.toml $(PY)
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
-	@echo "making .venv"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv & job=$$!; \
+	while kill -0 $$job 2>/dev/null; do echo "making .venv"; sleep 3; done; wait $$job || { rm -rf .venv; exit 1; }
 
 clean:
 	rm -rf .venv build dist
