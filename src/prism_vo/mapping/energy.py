@@ -220,7 +220,11 @@ def settle_borders(
 
 
 def without_scale(step: Step, state: State, system: NormalEquations, free: NDArray[np.bool_]) -> Step:
-    """The step without its component along the change of scale about the oldest keyframe (in the metric of diag H)."""
+    """The step without its change of scale about the oldest keyframe, as the points see it (weighted by curvature).
+
+    The points hold the scale, not the poses: they start at measured depths, while the first translations are poorly
+    known when the field of view is narrow.
+    """
     poses = state.poses
     oldest = se3.inverse(poses[0])[:3, 3]
     frames = np.zeros((len(poses), BLOCK))
@@ -229,9 +233,8 @@ def without_scale(step: Step, state: State, system: NormalEquations, free: NDArr
         frames[k, :3] = -pose[:3, :3] @ (se3.inverse(pose)[:3, 3] - oldest)
     direction = np.where(free, frames.reshape(-1), 0.0)
     points = -state.inv_depth
-    metric_frames, metric_points = np.diag(system.h_frames), system.h_points
-    along = direction @ (metric_frames * step.frames) + points @ (metric_points * step.points)
-    length = direction @ (metric_frames * direction) + points @ (metric_points * points)
+    along = points @ (system.h_points * step.points)
+    length = points @ (system.h_points * points)
     if length <= 0.0:
         return step
     amount = along / length

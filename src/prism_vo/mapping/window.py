@@ -83,7 +83,20 @@ class Window:
     def add_candidates(self, new: Candidates) -> None:
         """Candidates selected in the newest keyframe."""
         new = replace(new, host=np.full(len(new), len(self.keyframes) - 1, np.int32))
+        if not self.uses_depth_terms:
+            scale = self._drift_of_scale()
+            new = replace(new, inv_depth=scale * new.inv_depth, low=scale * new.low, high=scale * new.high)
         self.candidates = new if self.candidates is None else self.candidates.joined(new)
+
+    def _drift_of_scale(self) -> float:
+        """Optimised over measured inverse depth: without depth terms the window's scale wanders off the metre, and
+        new depths must join it where it is."""
+        p = self.points.take((self.points.information > 0) & (self.points.good > 0))
+        if len(p) < 50:
+            return 1.0
+        measured = self.view.inv_depth_from_virtual(p.measured)
+        near = measured > 1e-3
+        return float(np.median(p.inv_depth[near] / measured[near])) if near.sum() >= 50 else 1.0
 
     def update(self) -> MappingReport:
         """Activate, optimise, clean, marginalise: the back end's turn after a keyframe was inserted."""
