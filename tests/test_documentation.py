@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from prism_vo.config import Config
+
 ROOT = Path(__file__).resolve().parent.parent
+SETTING = re.compile(r"`(select|track|window)\.(\w+) = ([\d.]+)`")
 CITATION = re.compile(r"docs/([a-z-]+\.md)(?:``)?(?:, (eq\.|section) (\d+)(?:[–-](\d+))?)?")
 
 
@@ -46,6 +49,16 @@ def test_every_cited_equation_and_section_exists() -> None:
                 assert re.search(wanted, text, re.M), f"{source}: {page} has no {kind} {number}"
                 found += 1
     assert found >= 8
+
+
+def test_defaults_named_in_the_method_are_the_defaults() -> None:
+    config = Config()
+    named = SETTING.findall((ROOT / "docs" / "method.md").read_text(encoding="utf-8"))
+    assert len(named) >= 12
+    for section, setting, value in named:
+        assert getattr(getattr(config, section), setting) == pytest.approx(float(value)), (
+            f"{section}.{setting}"
+        )
 
 
 def test_readme_links_lead_somewhere() -> None:
