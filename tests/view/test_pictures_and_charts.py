@@ -12,6 +12,7 @@ from prism_vo import pipeline
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.view import charts, pictures
 from prism_vo.view.snapshots import SelectedPoints, Snapshot, SnapshotAlbum, point_residuals, selected_points
+from prism_vo.view.stages import STAGES, busy_seconds
 
 
 def points_at(xs: list[float], ys: list[float], kinds: list[int]) -> SelectedPoints:
@@ -76,6 +77,17 @@ def test_timeline_joins_frames_in_the_same_state() -> None:
     svg = charts.timeline(range(7), ["keyframe", "ok", "ok", "ok", "lost", "lost", "recovered"])
     assert re.findall(r'class="s-(\w+)"', svg) == ["keyframe", "ok", "lost", "recovered"]
     assert "frames 1–3" in svg
+
+
+def test_every_stage_that_is_timed_is_explained_and_counted_once(reported: pipeline.RunResult) -> None:
+    timed = {stage for report in reported.reports for stage in report.seconds}
+    assert timed <= set(STAGES)
+    assert {"track", "optimise", "measure"} <= timed
+    beside = {"decode": 9.0, "track": 1.0, "optimise": 4.0, "select": 3.0, "measure": 2.0, "wait": 0.5}
+    assert busy_seconds(beside) == 5.5
+    assert (
+        busy_seconds({"select": 3.0, "measure": 2.0, "pyramid": 1.0}) == 4.0
+    )  # the first keyframe selects alone
 
 
 def test_album_is_bounded_and_evenly_spread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,18 +10,13 @@ import numpy as np
 
 from prism_vo.view.charts import Mark, Series, line_chart, series
 from prism_vo.view.pictures import jpeg_uri
+from prism_vo.view.stages import STAGES, busy_seconds
 
 if TYPE_CHECKING:
     from prism_vo.pipeline import RunResult
     from prism_vo.view.extremes import EtaExtremes, Extreme
 
 WARM_UP = 10  # frames
-STAGES = {
-    "decode": "read and focus the next frame (in its own thread)", "pyramid": "image pyramids",
-    "track": "align the frame", "trace": "epipolar search", "optimise": "window optimisation and marginalisation",
-    "select": "select points, measuring included", "measure": "measure depth at points",
-    "reference": "prepare the tracking reference",
-}  # fmt: skip
 
 
 def eta_section(result: RunResult, extremes: EtaExtremes) -> str:
@@ -59,7 +54,7 @@ def timing_section(result: RunResult) -> str:
     )
     frames = [r.index for r in result.reports]
     lines = [
-        series("tracking and mapping", frames, [1e3 * _busy(r.seconds) for r in result.reports]),
+        series("tracking and mapping", frames, [1e3 * busy_seconds(r.seconds) for r in result.reports]),
         series("reading and focusing", frames, [1e3 * r.seconds.get("decode", 0.0) for r in result.reports]),
     ]
     chart = line_chart(_clipped(lines), "frame", "ms", size=(1120, 220))
@@ -68,11 +63,6 @@ def timing_section(result: RunResult) -> str:
         f'<h2>Timings</h2><div class="panel"><table><tr>{head}</tr>{rows}</table></div>'
         f'<div class="panel" style="margin-top:14px">{chart}</div>'
     )
-
-
-def _busy(seconds: dict[str, float]) -> float:
-    """Time in the tracking thread; measuring is part of selecting."""
-    return sum(v for stage, v in seconds.items() if stage not in ("decode", "measure"))
 
 
 def _clipped(lines: list[Series]) -> list[Series]:

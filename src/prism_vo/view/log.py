@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, TextIO
 
 from prism_vo.results import frame_statistics
+from prism_vo.view.stages import busy_seconds
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -58,7 +59,7 @@ class KeyframeLog:
         if report.mapping is not None:
             m = report.mapping
             words.append(f"{m.active} points, {m.depth_residuals} with depth, η {m.eta:.1f}")
-        words.append(f"{1e3 * sum(v for k, v in report.seconds.items() if k != 'measure'):.0f} ms")
+        words.append(f"{1e3 * busy_seconds(report.seconds):.0f} ms")
         print("; ".join(words), file=self._stream, flush=True)
 
     def on_end(self, result: RunResult) -> None:

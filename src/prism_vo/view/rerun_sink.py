@@ -17,6 +17,7 @@ from prism_vo import se3
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.view.pictures import CLASS_COLORS, depth_scale, sigma_scale
 from prism_vo.view.snapshots import selected_points, to_bytes
+from prism_vo.view.stages import STAGES
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 LOCAL = "127.0.0.1"
 PATH_COLOR, TRUTH_COLOR = (217, 72, 15), (25, 113, 194)
 CLOUD_EVERY = 5  # keyframes between renewals of the whole cloud
-STAGES = ("decode", "pyramid", "track", "trace", "optimise", "select", "reference")
 
 
 def load_rerun() -> Any:
