@@ -94,6 +94,12 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
     ju, jv = np.empty(6, np.float32), np.empty(6, np.float32)
     a_row, b_row = np.empty(6, np.float32), np.empty(6, np.float32)
     cross = np.empty(8, np.float32)
+    xs, ys, values = np.empty(8, np.float32), np.empty(8, np.float32), np.empty(8, np.float32)
+    gxs, gys = np.empty(8, np.float32), np.empty(8, np.float32)
+    nearest = np.float32(1e-3)
+    # unsigned indices spare the test for negative ones
+    stride, three = np.uint64(width), np.uint64(3)
+    c1, c2, c3, c4, c5 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
     total = np.float64(0.0)
     h_pair[:] = 0.0
     b_pair[:] = 0.0
@@ -113,34 +119,48 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
             sxx, sxy, syy, sxr, syr = zero, zero, zero, zero, zero
             sxa, sya, sxb, syb, saa, sab, sbb, sar, sbr = zero, zero, zero, zero, zero, zero, zero, zero, zero
             res_energy = zero
-            inside = True
-            for k in range(8):
+            x_low, y_low, x_high, y_high, z_low = right, bottom, zero, zero, one
+            for k in range(8):  # passes over the pattern, each of them a loop the compiler can vectorise
                 px, py = rx + PATTERN[k, 0] * inv_focal, ry + PATTERN[k, 1] * inv_focal
                 z = r[2, 0] * px + r[2, 1] * py + r[2, 2] + t[2] * q
-                if z < np.float32(1e-3):
-                    inside = False
-                    break
-                inv_z = one / z
-                x = (r[0, 0] * px + r[0, 1] * py + r[0, 2] + t[0] * q) * inv_z * focal + cx
-                y = (r[1, 0] * px + r[1, 1] * py + r[1, 2] + t[1] * q) * inv_z * focal + cy
-                if not (x >= one and y >= one and x < right and y < bottom):
-                    inside = False
-                    break
-                ix, iy = int(x), int(y)
-                fx, fy = x - np.float32(ix), y - np.float32(iy)
+                inv_z = focal / z
+                xs[k] = (r[0, 0] * px + r[0, 1] * py + r[0, 2] + t[0] * q) * inv_z + cx
+                ys[k] = (r[1, 0] * px + r[1, 1] * py + r[1, 2] + t[1] * q) * inv_z + cy
+                x_low, x_high = min(x_low, xs[k]), max(x_high, xs[k])
+                y_low, y_high = min(y_low, ys[k]), max(y_high, ys[k])
+                z_low = min(z_low, z)
+            inside = x_low >= one and y_low >= one and x_high < right and y_high < bottom and z_low > nearest
+            if not inside:
+                state[n, j] = OUTSIDE
+                total += energy[n, j]
+                continue
+            for k in range(8):
+                ix, iy = np.uint64(xs[k]), np.uint64(ys[k])
+                fx, fy = xs[k] - np.float32(ix), ys[k] - np.float32(iy)
                 w11 = fx * fy
                 w10, w01 = fy - w11, fx - w11
                 w00 = one - fx - fy + w11
-                at = (np.intp(iy) * width + ix) * 3
-                below = at + 3 * width
-                value = w00 * flat[at] + w01 * flat[at + 3] + w10 * flat[below] + w11 * flat[below + 3]
-                gx = w00 * flat[at + 1] + w01 * flat[at + 4] + w10 * flat[below + 1] + w11 * flat[below + 4]
-                gy = w00 * flat[at + 2] + w01 * flat[at + 5] + w10 * flat[below + 2] + w11 * flat[below + 5]
-                res = value - b_j - e * (color[n, k] - b_i)
-                size = abs(res)
-                robust = one if size <= huber else huber / size
-                res_energy += weight[n, k] * robust * res * res * (two - robust)
+                at = (iy * stride + ix) * three
+                below = at + three * stride
+                values[k] = w00 * flat[at] + w01 * flat[at + c3] + w10 * flat[below] + w11 * flat[below + c3]
+                gxs[k] = (
+                    w00 * flat[at + c1]
+                    + w01 * flat[at + c4]
+                    + w10 * flat[below + c1]
+                    + w11 * flat[below + c4]
+                )
+                gys[k] = (
+                    w00 * flat[at + c2]
+                    + w01 * flat[at + c5]
+                    + w10 * flat[below + c2]
+                    + w11 * flat[below + c5]
+                )
+            for k in range(8):
+                gx, gy = gxs[k], gys[k]
+                res = values[k] - b_j - e * (color[n, k] - b_i)
+                robust = min(one, huber / max(abs(res), huber))
                 w = weight[n, k] * robust
+                res_energy += w * res * res * (two - robust)
                 ja = -e0 * (color[n, k] - b_i0)
                 wx, wy, wa = w * gx, w * gy, w * ja
                 sxx += wx * gx
@@ -157,10 +177,6 @@ def linearize_photometric(  # type: ignore[no-untyped-def]
                 sbb += w
                 sar += wa * res
                 sbr -= w * res
-            if not inside:
-                state[n, j] = OUTSIDE
-                total += energy[n, j]
-                continue
             if res_energy > gate[j]:
                 state[n, j] = OUTLIER
                 energy[n, j] = res_energy
