@@ -23,7 +23,8 @@ class DecodeConfig:
 class SelectConfig:
     """Which pixels of a keyframe become points."""
 
-    candidates: int = 2000  # a keyframe
+    first_candidates: int = 2000  # of the first keyframe of a segment
+    candidates: int = 1000  # of each later keyframe
     oversample: float = 1.2  # pixels looked at for each one kept: those with depth are preferred
     depth_bonus: float = 2.0  # w_d: weight of a pixel with usable depth against one without
     largest_sigma: float = 0.015  # of ρ_v; a depth less certain than this is not used

@@ -237,8 +237,10 @@ class Odometry:
         """Candidates of a new keyframe; reads nothing but its image, so it may run beside the optimisation."""
         measure: Measure = no_depth if self._is_blind else self._measure(raw)
         with self.watch("select"):
+            c = self.config.select
+            wanted = c.first_candidates if len(self.window.points) == 0 else c.candidates
             return select_candidates(
-                self.view, pyramid[0], measure, self.config.select, self.config.window.contrast, self.rng
+                self.view, pyramid[0], measure, wanted, c, self.config.window.contrast, self.rng
             )
 
     def _measure(self, raw: Frame) -> Measure:

@@ -149,9 +149,7 @@ def test_candidates_carry_the_interval_of_their_measurement() -> None:
     def measure(points: np.ndarray) -> PointDepth:
         return measured(np.full(len(points), float(VIEW.inv_virtual_depth(q))), sigma)
 
-    c = select_candidates(
-        VIEW, textured(), measure, SelectConfig(candidates=200), 50.0, np.random.default_rng(0)
-    )
+    c = select_candidates(VIEW, textured(), measure, 200, SelectConfig(), 50.0, np.random.default_rng(0))
     assert len(c) >= 150
     np.testing.assert_allclose(c.inv_depth, q, rtol=1e-5)
     half = 2 * sigma / abs(float(VIEW.inv_virtual_depth_slope(q)))
@@ -160,14 +158,12 @@ def test_candidates_carry_the_interval_of_their_measurement() -> None:
     # beyond infinity is noise: the start is clamped, the measurement kept
     beyond = float(VIEW.inv_virtual_depth(-0.01))
     c = select_candidates(VIEW, textured(), lambda p: measured(np.full(len(p), beyond), sigma),
-                          SelectConfig(candidates=200), 50.0, np.random.default_rng(0))  # fmt: skip
+                          200, SelectConfig(), 50.0, np.random.default_rng(0))  # fmt: skip
     assert (c.inv_depth > 0).all() and (c.low == 0).all()
     np.testing.assert_allclose(c.measured, beyond, rtol=1e-5)
 
 
 def test_without_depth_the_whole_ray_is_open() -> None:
-    c = select_candidates(
-        VIEW, textured(), no_depth, SelectConfig(candidates=200), 50.0, np.random.default_rng(0)
-    )
+    c = select_candidates(VIEW, textured(), no_depth, 200, SelectConfig(), 50.0, np.random.default_rng(0))
     assert np.isnan(c.inv_depth).all() and np.isnan(c.high).all() and (c.low == 0).all()
     assert (c.kind == DEPTH_NONE).all() and not c.information.any()

@@ -25,14 +25,14 @@ def no_depth(points: NDArray[np.float32]) -> PointDepth:
 
 
 def select_candidates(
-    view: FocusedView, image: Floats, measure: Measure, config: SelectConfig, contrast: float,
+    view: FocusedView, image: Floats, measure: Measure, wanted: int, config: SelectConfig, contrast: float,
     rng: np.random.Generator,
 ) -> Candidates:  # fmt: skip
     """Select pixels of the (h, w, 3) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
-    pixels = spread_pixels(image, int(config.oversample * config.candidates), rng)
+    pixels = spread_pixels(image, int(config.oversample * wanted), rng)
     depth = measure(pixels.astype(np.float32))
     kind = classify(view, pixels, depth, config)
-    keep = prefer_depth(image, pixels, kind, config.candidates, config.depth_bonus)
+    keep = prefer_depth(image, pixels, kind, wanted, config.depth_bonus)
     pixels, kind = pixels[keep], kind[keep]
     depth = PointDepth(depth.inv_virtual_depth[keep], depth.variance[keep], depth.valid[keep])
     return _with_intervals(view, image, pixels, depth, kind, config, contrast)

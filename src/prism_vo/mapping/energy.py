@@ -26,6 +26,7 @@ from prism_vo.mapping.schur import NormalEquations, Step, solve
 from prism_vo.optics.camera import FocusedView
 
 Array = NDArray[np.float64]
+SMALL_GAIN = 1e-5  # relative fall of the energy that ends a solve
 LARGEST_ROTATION, LARGEST_DEPTH_FACTOR = (
     0.2,
     0.5,
@@ -192,7 +193,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
             energy = replace(energy, outside_cost=energy.gated(trial.energies))
             accepted.append(trial.system.energy)
             damping = max(damping * 0.1, 1e-9)
-            if small or gain < 1e-7 * abs(accepted[-1]):
+            if small or gain < SMALL_GAIN * abs(accepted[-1]):
                 break
         else:
             damping = max(damping * 10.0, 1e-5)

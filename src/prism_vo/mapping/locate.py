@@ -47,7 +47,7 @@ def locate(energy: WindowEnergy, state: State, iterations: int) -> Array | None:
         if trial.system.energy < now.system.energy:
             state, now, damping = trial_state, trial, max(damping * 0.1, 1e-8)
             energy = replace(energy, outside_cost=energy.gated(trial.energies))
-            if np.linalg.norm(step[:3]) < 1e-6 and np.linalg.norm(step[3:]) < 1e-6:
+            if np.linalg.norm(step[:3]) < 1e-5 and np.linalg.norm(step[3:]) < 1e-5:
                 break
         else:
             damping = max(damping * 10.0, 1e-3)

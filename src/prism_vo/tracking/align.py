@@ -19,6 +19,7 @@ from prism_vo.tracking.pyramid import Level
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
+SMALL_STEP_PX = 0.02  # image motion (at 1 m) below which an alignment has converged
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def align_level(
             break
         trial = se3.exp(step) @ pose
         result = evaluate(trial)
-        converged = bool(np.linalg.norm(step[:3]) < 1e-5 and np.linalg.norm(step[3:]) < 1e-5)
+        converged = bool(level.focal * np.abs(step).max() < SMALL_STEP_PX)
         if result[0] < mean:
             pose = trial
             mean, h, b, visible, inliers = result
