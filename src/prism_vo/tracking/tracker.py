@@ -137,7 +137,7 @@ class Tracker:
         for level in range(self.count - 2, -1, -1):
             brightness = self.brightness(smooth, reference, result.T_frame_ref, brightness)
             result = self._on_level(pyramid, reference, level, result.T_frame_ref, brightness)
-        return result, brightness
+        return result, self.brightness(smooth, reference, result.T_frame_ref, brightness)
 
     def brightness(self, smooth: Blurred, reference: Reference, pose: Array, start: Brightness) -> Brightness:
         """Gain and offset of a frame against the reference at a pose."""
