@@ -67,7 +67,8 @@ class ExactSensor:
 
 def row(images: str, depth: str, variant: str, m: TrajectoryMetrics, lost: int) -> str:
     """One line of the accuracy table."""
-    figures = f"{m.se3.rmse_t_percent:.4f} | {m.se3.rmse_r_deg:.4f} | {100 * (m.scale - 1):+.3f} | {m.sim3.rmse_t_percent:.4f}"
+    errors = (m.se3.rmse_t_percent, m.se3.rmse_r_deg, 100 * (m.scale - 1), m.sim3.rmse_t_percent)
+    figures = " | ".join(f"{e:+.3f}" if k == 2 else f"{e:.4f}" for k, e in enumerate(errors))
     return f"| {images} | {depth} | {variant} | {figures} | {lost} |"
 
 
@@ -157,9 +158,8 @@ def speed(sequence: Sequence, points: int) -> None:
     print(f"tracking + mapping {own:.1f} ms a frame; whole chain {1e3 * cpu / frames:.1f} ms CPU a frame")
     keyframes = sorted(sum(r.seconds.values()) - r.seconds["decode"] for r in result.reports if r.mapping)
     others = sorted(sum(r.seconds.values()) - r.seconds["decode"] for r in result.reports if not r.mapping)
-    print(
-        f"median frame {1e3 * float(np.median(others)):.1f} ms, median keyframe {1e3 * float(np.median(keyframes)):.1f} ms (measure included)"
-    )
+    middle = [1e3 * float(np.median(times)) for times in (others, keyframes)]
+    print(f"median frame {middle[0]:.1f} ms, median keyframe {middle[1]:.1f} ms (measure included)")
     stamps: list[float] = []
     pipeline.run(sequence, config, progress=lambda *_: stamps.append(time.perf_counter()))
     rate = (len(stamps) - 5) / (stamps[-1] - stamps[4])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the simulator: end-to-end rays a second beside embree alone on the very same rays.
 
-    python benchmarks/simulate.py [--camera r5] [--scene table] [--threads 2] [--repeat 3]
+python benchmarks/simulate.py [--camera r5] [--scene table] [--threads 2] [--repeat 3]
 """
 
 from __future__ import annotations
