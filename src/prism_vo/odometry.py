@@ -29,6 +29,7 @@ from prism_vo.types import DecodedFrame, PointDepth
 from prism_vo.world import Placed, World, camera_pose
 
 Array = NDArray[np.float64]
+MOST_WAITING = 16  # frames kept for refinement until the next keyframe
 Status = Literal["ok", "keyframe", "lost", "recovered"]
 LEAST_POINTS = 30  # to start a segment with
 
@@ -102,6 +103,7 @@ class Odometry:
         if mapping is None:
             affine = self._affine(track, frame)
             self._waiting.append((self.map.frames[-1], pyramid[0], affine, frame.exposure or 1.0))
+            del self._waiting[:-MOST_WAITING]  # a camera at rest: the oldest keep their tracked pose
         return self._report(raw, "keyframe" if mapping else "ok", track, mapping)
 
     # --- tracking --------------------------------------------------------------------------------------------
