@@ -14,6 +14,7 @@ from prism_vo.mapping.select import (
     depth_cutoff,
     independent_information,
     prefer_depth,
+    smooth_depth,
     spread_pixels,
 )
 from prism_vo.tracking.pyramid import image_pyramid
@@ -144,7 +145,7 @@ def test_depths_of_one_matching_window_are_counted_once() -> None:
 
 def test_candidates_carry_the_interval_of_their_measurement() -> None:
     q = 0.6
-    sigma = 0.004
+    sigma = 0.0008  # fine enough to stand alone
 
     def measure(points: np.ndarray) -> PointDepth:
         return measured(np.full(len(points), float(VIEW.inv_virtual_depth(q))), sigma)
@@ -167,3 +168,28 @@ def test_without_depth_the_whole_ray_is_open() -> None:
     c = select_candidates(VIEW, textured(), no_depth, 200, SelectConfig(), 50.0, np.random.default_rng(0))
     assert np.isnan(c.inv_depth).all() and np.isnan(c.high).all() and (c.low == 0).all()
     assert (c.kind == DEPTH_NONE).all() and not c.information.any()
+
+
+def test_coarse_depths_of_a_wall_are_averaged_and_edges_stay() -> None:
+    rng = np.random.default_rng(4)
+    pixels = rng.integers(5, 150, (600, 2)).astype(np.int32)
+    near, far = (float(VIEW.inv_virtual_depth(q)) for q in (1.2, 0.15))
+    truth = np.where(pixels[:, 0] < 75, near, far)
+    sigma = 0.012
+    noisy = measured(truth + sigma * rng.normal(size=600), sigma)
+    smooth, variance = smooth_depth(VIEW, pixels, noisy)
+    inside = np.abs(pixels[:, 0] - 75) > 20
+    wall = inside & (pixels[:, 0] > 75)
+    before = np.std(noisy.inv_virtual_depth[wall] - far)
+    assert np.std(smooth[wall] - far) < 0.4 * before
+    assert np.median(variance[wall]) < 0.3 * sigma**2
+    assert abs(far - near) > 6 * sigma  # so that the edge can be seen in the noise
+    assert np.abs(smooth - truth).max() < 0.5 * abs(far - near)
+
+
+def test_depths_that_are_good_enough_are_left_alone() -> None:
+    pixels = np.random.default_rng(5).integers(5, 150, (200, 2)).astype(np.int32)
+    fine = measured(np.full(200, float(VIEW.inv_virtual_depth(1.0))) + 1e-5 * np.arange(200), 1e-4)
+    smooth, variance = smooth_depth(VIEW, pixels, fine)
+    np.testing.assert_allclose(smooth, fine.inv_virtual_depth, atol=1e-9)
+    np.testing.assert_allclose(variance, fine.variance)

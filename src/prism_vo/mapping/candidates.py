@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from prism_vo.config import SelectConfig
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_USED, Candidates, pattern_at
-from prism_vo.mapping.select import classify, independent_information, prefer_depth, spread_pixels
+from prism_vo.mapping.select import (
+    classify,
+    independent_information,
+    prefer_depth,
+    smooth_depth,
+    spread_pixels,
+)
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import PointDepth
 
@@ -44,14 +50,16 @@ def _with_intervals(
 ) -> Candidates:  # fmt: skip
     count = len(pixels)
     u, v = pixels[:, 0].astype(np.float32), pixels[:, 1].astype(np.float32)
-    rho, sigma = depth.inv_virtual_depth.astype(np.float64), np.sqrt(depth.variance.astype(np.float64))
+    rho = depth.inv_virtual_depth.astype(np.float64)
     known = kind != DEPTH_NONE
     inv_depth = np.full(count, np.nan)
     low, high = np.zeros(count), np.full(count, np.nan)
     # beyond infinity is noise: the start value is clamped to ρ_C ≥ 0, the measurement is kept as it is
-    inv_depth[known] = np.maximum(view.inv_depth_from_virtual(rho[known]), 1e-3)
-    low[known] = np.maximum(view.inv_depth_from_virtual(rho[known] + 2 * sigma[known]), 0.0)
-    high[known] = np.maximum(view.inv_depth_from_virtual(rho[known] - 2 * sigma[known]), 1e-2)
+    smooth, spread = smooth_depth(view, pixels, depth)
+    start, reach = smooth[known], 2.0 * np.sqrt(spread[known])
+    inv_depth[known] = np.maximum(view.inv_depth_from_virtual(start), 1e-3)
+    low[known] = np.maximum(view.inv_depth_from_virtual(start + reach), 0.0)
+    high[known] = np.maximum(view.inv_depth_from_virtual(start - reach), 1e-2)
     color, weight = pattern_at(image, u, v, contrast)
     information = independent_information(pixels, depth, kind == DEPTH_USED, config.matching_window)
     return Candidates(

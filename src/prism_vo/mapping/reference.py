@@ -70,8 +70,7 @@ def reference_maps(
         _fuse(total, weight, x[seen], y[seen], q[seen], spread[seen])
     if candidates is not None:
         c = candidates.take((candidates.host == position) & (candidates.information > 0))
-        slope = view.inv_virtual_depth_slope(c.inv_depth)
-        _fuse(total, weight, c.u, c.v, c.inv_depth, 1.0 / (c.information * slope**2))
+        _fuse(total, weight, c.u, c.v, c.inv_depth, np.maximum((c.high - c.low) / 4.0, 1e-6) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return (total / weight).astype(np.float32), (1.0 / weight).astype(np.float32)
 

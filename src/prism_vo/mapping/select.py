@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from prism_vo.config import SelectConfig
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
@@ -15,6 +16,10 @@ from prism_vo.types import PointDepth
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
 BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
+MOST_AVERAGED = 40  # neighbours, at the most
+WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
+AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
+NEIGHBOURS_SHARE = 2.0  # matching windows of neighbours overlap: their errors are partly the same
 CUTOFF_CELL = 64  # px, neighbourhood whose median depth decides what is too far
 MARGIN = 4  # px at the border: the pattern and its interpolation must fit
 
@@ -137,6 +142,33 @@ def _cell_medians(pixels: NDArray[np.int32], rho: Array) -> Array:
     for begin, end in zip(starts, np.append(starts[1:], len(rho))):
         out[order[begin:end]] = np.median(rho[order[begin:end]])
     return out
+
+
+def smooth_depth(view: FocusedView, pixels: NDArray[np.int32], depth: PointDepth) -> tuple[Array, Array]:
+    """Inverse virtual depth and its variance, averaged with neighbours that agree, where single ones are too coarse.
+
+    Frames are tracked against these: with noisy depths a translation fits worse than the rotation that looks like it,
+    so the camera would seem to turn instead of move. ρ_v is affine across a plane, so a plane keeps its slant.
+    """
+    rho, variance = depth.inv_virtual_depth.astype(np.float64), depth.variance.astype(np.float64)
+    valid = np.flatnonzero(depth.valid)
+    if len(valid) <= MOST_AVERAGED:
+        return rho, variance
+    xy = pixels[valid].astype(np.float64)
+    _, near = cKDTree(xy).query(xy, k=MOST_AVERAGED)
+    near = valid[near]
+    inv_depth = np.maximum(view.inv_depth_from_virtual(rho[valid]), 1e-2)
+    relative = np.sqrt(variance[valid]) / np.abs(view.inv_virtual_depth_slope(inv_depth)) / inv_depth
+    wanted = np.clip((relative / WANTED_RELATIVE_SIGMA) ** 2, 1.0, MOST_AVERAGED)
+    gap = (rho[near] - rho[valid, None]) ** 2
+    agrees = gap < AGREE_SIGMAS**2 * (variance[near] + variance[valid, None])
+    weight = np.where(agrees & (np.arange(MOST_AVERAGED) < wanted[:, None]), 1.0 / variance[near], 0.0)
+    total = weight.sum(1)
+    rho_out, variance_out = rho.copy(), variance.copy()
+    rho_out[valid] = (weight * rho[near]).sum(1) / total
+    alone = (weight > 0).sum(1) == 1
+    variance_out[valid] = np.where(alone, variance[valid], NEIGHBOURS_SHARE / total)
+    return rho_out, variance_out
 
 
 def prefer_depth(

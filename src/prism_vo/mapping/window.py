@@ -158,7 +158,9 @@ class Window:
         assert c is not None
         used = c.kind == DEPTH_USED
         some = c.take(used)
-        self.points = self.points.joined(Points.from_candidates(some, some.inv_depth, len(self.keyframes)))
+        points = Points.from_candidates(some, some.inv_depth, len(self.keyframes))
+        sigma = np.maximum((some.high - some.low) / 4.0, 1e-6)
+        self.points = self.points.joined(replace(points, curvature=self.balance.noise2 / sigma**2))
         self.candidates = c.take(~used)
 
     def activate_blind(self) -> None:
