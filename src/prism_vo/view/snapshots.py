@@ -99,8 +99,12 @@ def selected_points(window: Window) -> SelectedPoints:
     if window.candidates is not None:
         waiting = window.candidates.take(window.candidates.host == newest)
         groups.append(waiting)
-        # the search interval of a fresh candidate ends at ρ_v − 2σ
-        sigma.append((waiting.measured - window.view.inv_virtual_depth(waiting.high)) / 2.0)
+        # the search interval of a fresh candidate ends 2σ from its start (σ after averaging with neighbours)
+        start, end = (
+            window.view.inv_virtual_depth(waiting.inv_depth),
+            window.view.inv_virtual_depth(waiting.high),
+        )
+        sigma.append((start - end) / 2.0)
     return SelectedPoints(
         np.concatenate([g.u for g in groups]),
         np.concatenate([g.v for g in groups]),
