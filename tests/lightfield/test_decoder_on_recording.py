@@ -14,7 +14,7 @@ from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.types import RawFrame
 
-RECORDING = Path(os.environ.get("PRISM_VO_TABLE_60", "/work/shared/data/table_60"))
+RECORDING = Path(os.environ.get("PRISM_VO_DATA", Path(__file__).parents[3] / "shared" / "data")) / "table_60"
 pytestmark = pytest.mark.skipif(not RECORDING.is_dir(), reason="recording not present")
 
 
