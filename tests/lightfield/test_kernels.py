@@ -90,7 +90,7 @@ def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:
     sensor = geometry.camera.calibration.sensor
     rng = np.random.default_rng(2)
     raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
-    image = FocusTable(geometry, Bands(1))(raw)
+    image = FocusTable(geometry, Bands(1), geometry.rest_slope)(raw)
     pixels = rng.integers(20, 170, (40, 2))
     xy = geometry.camera.raw_from_tf(pixels)
     centres = geometry.array.image_centres

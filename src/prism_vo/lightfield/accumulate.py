@@ -16,7 +16,7 @@ W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY = range(11)
 SUMS = 11
 COST_SUMS = 4
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
-RIM = 0.25  # outer share of a micro-image's area over which weights ramp down to zero
+RIM = 0.4  # outer share of a micro-image's area over which weights ramp down to zero
 OUTSIDE = np.float32(
     -1e9
 )  # marks raw pixels that must not be used: a sample that touches one is strongly negative

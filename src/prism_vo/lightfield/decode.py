@@ -15,7 +15,8 @@ from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.matcher import Matcher, raw_border, transmission_fall
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
-from prism_vo.lightfield.variance import SensorNoise
+from prism_vo.lightfield.refocus import FocusSlope, look_grid
+from prism_vo.lightfield.variance import ADDED_NOISE, SensorNoise
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.photometric import (
     Vignetting,
@@ -24,9 +25,10 @@ from prism_vo.optics.photometric import (
     vignetting_from_scene,
     vignetting_from_white,
 )
-from prism_vo.types import DecodedFrame, PointDepth, RawFrame
+from prism_vo.types import DecodedFrame, FloatImage, PointDepth, RawFrame
 
 MID_GREY = 110.0
+TABLES_KEPT = 4  # focus tables, one a slope
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -46,7 +48,6 @@ class Decoder:
         self.camera = camera
         self.geometry = StereoGeometry.of(camera, self.config)
         self._bands = Bands(self.config.threads)
-        self._focus = FocusTable(self.geometry, self._bands)
         self._vignetting: Vignetting | None = None
         if white is not None:
             self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
@@ -54,6 +55,9 @@ class Decoder:
         self._lock = threading.Lock()
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
+        self._focus_slope = FocusSlope(self.geometry.rest_slope, self.geometry.radius)
+        self._focus_tables: dict[float, FocusTable] = {}
+        self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SensorNoise | None = None
         self._noise_gain: float | None = None
 
@@ -63,18 +67,19 @@ class Decoder:
         return self.geometry.view
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
-        """The TF image alone (h, w), in milliseconds: no depth is measured."""
-        image = self._focus(self.prepare(raw).sharp)
-        return DecodedFrame(
-            raw.index, raw.time, self.view, image, None, None, None, raw.exposure, self._focus_color(raw)
-        )
+        """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
+        prepared = self.prepare(raw)
+        slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
+        image = self._focused(prepared, slope)
+        color = self._focus_color(raw, slope)
+        return DecodedFrame(raw.index, raw.time, self.view, image, None, None, None, raw.exposure, color)
 
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
         even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.points(even, xy, fall)
-        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
+        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw))
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
@@ -82,7 +87,7 @@ class Decoder:
         frame = self.focus(raw)
         even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.everywhere(even, fall)
-        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
+        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw))
         return replace(
             frame,
             inv_virtual_depth=rho.astype(np.float32, copy=False),
@@ -93,7 +98,10 @@ class Decoder:
     def sensor_noise(self, raw: RawFrame) -> SensorNoise:
         """Of one raw pixel: estimated from the first frame seen."""
         if self._noise is None:
-            self._noise = self._matcher.estimate_noise(self.prepare(raw).even, self._fall(raw))
+            values = luminance(linear(self.camera, raw.image))
+            trial = np.random.default_rng(0).standard_normal(values.shape, np.float32)
+            noisy = self._prepared_raw(values + np.float32(ADDED_NOISE) * trial, self.vignetting(raw).gain)
+            self._noise = self._matcher.estimate_noise(self.prepare(raw).even, noisy.even, self._fall(raw))
         return self._noise
 
     def image_noise(self, raw: RawFrame) -> float:
@@ -102,8 +110,8 @@ class Decoder:
             sensor = self.camera.calibration.sensor
             rng = np.random.default_rng(0)
             unit = rng.standard_normal((sensor.height, sensor.width)).astype(np.float32) + np.float32(100.0)
-            flat = PreparedRaw(unit, np.ones_like(unit), self._sharpening, self._border, self._bands).sharp
-            self._noise_gain = float(np.median(np.abs(self._focus(flat) - 100.0)) / 0.6745)
+            flat = self._focused(self._prepared_raw(unit, np.ones_like(unit)), self.geometry.rest_slope)
+            self._noise_gain = float(np.median(np.abs(flat - 100.0)) / 0.6745)
         return self._noise_gain * float(np.sqrt(self.sensor_noise(raw).variance(MID_GREY)))
 
     def _fall(self, raw: RawFrame) -> float:
@@ -123,17 +131,31 @@ class Decoder:
                     return image
             gain = self.vignetting(raw).gain
             values = luminance(linear(self.camera, raw.image))
-            image = PreparedRaw(values, gain, self._sharpening, self._border, self._bands)
+            image = self._prepared_raw(values, gain)
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
-    @property
-    def _sharpening(self) -> float:
-        """Blur of bilinear sampling, and of the raw pixel (variance 1/12) beyond the TF pixel's own."""
-        spacing = self.camera.tf_scale * self.geometry.rest_slope  # raw px between TF pixels
-        return BILINEAR_BLUR + max(0.0, 1.0 - spacing * spacing) / 24.0
+    def _prepared_raw(self, values: FloatImage, gain: FloatImage) -> PreparedRaw:
+        return PreparedRaw(values, gain, self._border, self._bands)
 
-    def _focus_color(self, raw: RawFrame) -> NDArray[np.uint8] | None:
+    def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
+        """Stereo slopes at a few points of the image, NaN without a match."""
+        return self._matcher.points(self.prepare(raw).even, self._look_grid, self._fall(raw)).slope
+
+    def _focused(self, prepared: PreparedRaw, slope: float) -> FloatImage:
+        """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
+        spacing = self.camera.tf_scale * slope  # raw px between TF pixels
+        sharp = prepared.sharpened(BILINEAR_BLUR + max(0.0, 1.0 - spacing * spacing) / 24.0)
+        table = self._focus_tables.get(slope)
+        if table is None:
+            table = FocusTable(self.geometry, self._bands, slope)
+            self._focus_tables = {
+                **dict(list(self._focus_tables.items())[1 - TABLES_KEPT :]),
+                slope: table,
+            }
+        return table(sharp)
+
+    def _focus_color(self, raw: RawFrame, slope: float) -> NDArray[np.uint8] | None:
         values = (
             linear(self.camera, raw.image)
             if raw.image.ndim == 3 or self.camera.calibration.sensor.bayer
@@ -143,11 +165,7 @@ class Decoder:
             return None
         gain = self.vignetting(raw).gain
         channels = [
-            self._focus(
-                PreparedRaw(
-                    np.ascontiguousarray(values[..., i]), gain, self._sharpening, self._border, self._bands
-                ).sharp
-            )
+            self._focused(self._prepared_raw(np.ascontiguousarray(values[..., i]), gain), slope)
             for i in range(3)
         ]
         return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)

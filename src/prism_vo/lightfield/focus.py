@@ -2,7 +2,7 @@
 """The totally focused image: every micro-image laid over the TF grid at one slope, weighted mean of all.
 
 Weights fall smoothly to zero at the border of a micro-image, so no seam moves with the array. They depend on the
-camera alone: their sum is computed once, a frame costs one pass over the lenses.
+camera and the slope alone: their sum is computed once, a frame costs one pass over the lenses.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FloatImage = NDArray[np.float32]
 class FocusTable:
     """Precomputed geometry of ``focus``: weights normalised, uncovered pixels mapped to their nearest covered one."""
 
-    def __init__(self, geometry: StereoGeometry, bands: Bands) -> None:
+    def __init__(self, geometry: StereoGeometry, bands: Bands, slope: float) -> None:
         self._geometry = geometry
         self._bands = bands
-        self._slope = geometry.rest_slope
+        self._slope = slope
         view = geometry.view
         self._norm = np.zeros((view.height, view.width), np.float32)
         sensor = geometry.camera.calibration.sensor

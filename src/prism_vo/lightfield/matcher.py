@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.config import DecodeConfig
-from prism_vo.lightfield.accumulate import GREY_OFFSET, RIM
+from prism_vo.lightfield.accumulate import GREY_OFFSET
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.matching import measure_blocks, measure_points
 from prism_vo.lightfield.search import SEARCH_WINDOW
-from prism_vo.lightfield.variance import SensorNoise, fit_noise, noise_share, slope_variance
+from prism_vo.lightfield.variance import SensorNoise, fit_noise, propagation, repeats, slope_variance
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.types import FloatImage
@@ -38,9 +38,10 @@ class Matches:
 
     slope: FloatImage
     curvature: FloatImage
-    residual: FloatImage
+    residual: FloatImage  # variance over the whole window
     grey: FloatImage
     redundancy: FloatImage
+    edge_residual: FloatImage  # the same, weighted with squared gradients
 
 
 class Matcher:
@@ -64,7 +65,7 @@ class Matcher:
 
     def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
         """Match at TF pixels (N, 2); ``everything``: also where the search says that nothing can be measured."""
-        out = np.empty((5, len(points)), np.float32)
+        out = np.empty((6, len(points)), np.float32)
         tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
@@ -76,7 +77,7 @@ class Matcher:
     def everywhere(self, raw: FloatImage, fall: float) -> Matches:
         """Match at every TF pixel (h, w)."""
         view = self.geometry.view
-        out = np.empty((5, view.height, view.width), np.float32)
+        out = np.empty((6, view.height, view.width), np.float32)
         tables = self._tables(raw, fall, self._limit)
 
         def band(first: int, last: int) -> None:
@@ -96,37 +97,28 @@ class Matcher:
         g = self.geometry
         return raw, g.lenses, g.array.index, self._grid, self.ladder, self.strides, fall, limit, self.scale
 
-    def estimate_noise(self, raw: FloatImage, fall: float) -> SensorNoise:
-        """Sensor noise from an even grid of matches over one frame."""
+    def estimate_noise(self, raw: FloatImage, noisy: FloatImage, fall: float) -> SensorNoise:
+        """Sensor noise from an even grid of matches over one frame, as it is and with ADDED_NOISE."""
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
-        found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
+        grid = np.rint(np.stack([x.ravel(), y.ravel()], -1))
+        found, again = (self.points(image, grid, fall, everything=True) for image in (raw, noisy))
+        information = found.curvature / repeats(found.slope, self.pitch)
+        spread = propagation(found.slope, again.slope, found.residual, again.residual, information)
         good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
-        return fit_noise(
-            found.grey[good] + GREY_OFFSET,
-            found.residual[good],
-            found.curvature[good] / found.redundancy[good],
-        )
+        texture = found.curvature[good] / found.redundancy[good]
+        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture, spread)
 
-    def judge(
-        self, found: Matches, noise: SensorNoise, fall: float
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(self, found: Matches, noise: SensorNoise) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
-        beta, share = self.geometry.view.beta, noise_share(fall, RIM)
+        beta = self.geometry.view.beta
+        grey = found.grey + GREY_OFFSET
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = (
-                slope_variance(
-                    found.slope,
-                    found.curvature,
-                    found.residual,
-                    found.grey + GREY_OFFSET,
-                    self.pitch,
-                    noise,
-                    share,
-                )
-                / beta**2
+            variance = slope_variance(
+                found.slope, found.curvature, found.edge_residual, grey, self.pitch, noise
             )
+            variance /= beta**2
             valid = np.isfinite(found.slope) & (found.curvature > 0)
             valid &= (variance > 0) & (variance < self._config.max_sigma**2)
         rho = self.geometry.inv_virtual_depth(found.slope)

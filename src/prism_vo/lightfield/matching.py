@@ -79,10 +79,13 @@ def score(  # type: ignore[no-untyped-def]
         inside = sums[G, p] > GRADIENT_SHARE * sums[W, p]
         weight = max(sums[G, p], np.float32(1e-6))
         b = factor * (sums[GX, p] * sums[WIX, p] + sums[GY, p] * sums[WIY, p]) / weight
+        steep = (sums[GX, p] * sums[GX, p] + sums[GY, p] * sums[GY, p]) / (weight * weight)
         sums[WX, p] = b if inside else np.float32(0.0)
+        sums[GX, p] = steep * sums[W2, p] if inside else np.float32(0.0)
+        sums[GY, p] = steep * sums[WII, p] if inside else np.float32(0.0)
     for row in range(ny):
-        for channel in range(4):
-            source = WX if channel == 0 else WII if channel == 1 else W2 if channel == 2 else WI
+        for channel in range(6):
+            source = (WX, WII, W2, WI, GX, GY)[channel]
             line[channel, :mx] = np.float32(0.0)
             for dy in range(1, side + 1):
                 first = (row + dy) * mx
@@ -169,6 +172,8 @@ def refine(  # type: ignore[no-untyped-def]
             out[2, row, col] = c_mid + 0.5 * (c_high - c_low) * t + (0.5 * (c_high + c_low) - c_mid) * t * t
             out[3, row, col] = _between(table[k, 3], node_y, node_x, fy, fx) / side2
             out[4, row, col] = free
+            at_edges = _between(table[k, 4], node_y, node_x, fy, fx)
+            out[5, row, col] = _between(table[k, 5], node_y, node_x, fy, fx) / max(at_edges, 1e-12)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -252,16 +257,16 @@ def _scratch(rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-u
     """Working arrays for nodes² matching nodes, seekers² search nodes and block² samples."""
     size = max(seekers + 2 * SEARCH_WINDOW, nodes + 2 * window + 2)
     return (
-        np.zeros((4, size), np.float32),
+        np.zeros((6, size), np.float32),
         np.zeros((7, size * size), np.float32),
         np.zeros(size * size, np.uint32),
         np.zeros((SUMS, size * size), np.float32),
         np.zeros((rungs, seekers, seekers), np.float32),
         np.zeros((rungs, seekers, seekers), np.float32),
         np.zeros((seekers, seekers), np.int64),
-        np.zeros((rungs, 4, nodes, nodes), np.float32),
+        np.zeros((rungs, 6, nodes, nodes), np.float32),
         np.zeros(rungs, np.bool_),
-        np.zeros((5, block, block), np.float32),
+        np.zeros((6, block, block), np.float32),
         np.zeros((lenses, 10), np.float32),
         np.zeros((lenses, 4), np.int64),
     )

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A raw image made ready for sampling: vignetting removed, the blur of bilinear sampling compensated."""
+"""A raw image made ready for sampling: vignetting removed; sharpened for the TF image, blurred for matching.
+
+Micro-images are undersampled: a line thinner than a pixel moves by up to half a pixel with its phase, and where it
+runs along the pixel rows all its samples move together. Matching therefore sees the image through the binomial
+filter [1 2 1]/4, which takes away what lies near the Nyquist frequency.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +23,31 @@ FloatImage = NDArray[np.float32]
 BILINEAR_BLUR = (
     1.0 / 12.0
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
+RIM_CONTINUATION = 0.75  # share of the last difference by which a micro-image is continued beyond its rim
 
 
 class PreparedRaw:
-    """One raw image, ready for both uses; what only matching needs is made when it is first asked for."""
+    """One raw image, ready for both uses; what only one of them needs is made when it is asked for."""
 
-    def __init__(
-        self, values: FloatImage, gain: FloatImage, sharpen: float, border: int, bands: Bands
-    ) -> None:
+    def __init__(self, values: FloatImage, gain: FloatImage, border: int, bands: Bands) -> None:
         """Linear raw values (H, W) times vignetting gain."""
         self._values, self._border, self._bands = values, border, bands
         self._light = np.empty(values.shape, np.float32)
         self._even: FloatImage | None = None
         self._lock = threading.Lock()
-        self.sharp: FloatImage = np.empty(
-            values.shape, np.float32
-        )  # less ``sharpen · I''``: for the focused image
-        height, amount = len(values), np.float32(sharpen)
-        bands.run(height, lambda first, last: _devignette_rows(values, gain, first, last, self._light))
-        bands.run(height, lambda first, last: _sharpen_rows(self._light, amount, first, last, self.sharp))
+        bands.run(len(values), lambda first, last: _devignette_rows(values, gain, first, last, self._light))
+
+    def sharpened(self, amount: float) -> FloatImage:
+        """Less ``amount · I''``: for the focused image."""
+        sharp, share = np.empty_like(self._light), np.float32(amount)
+        self._bands.run(
+            len(sharp), lambda first, last: _sharpen_rows(self._light, share, first, last, sharp)
+        )
+        return sharp
 
     @property
     def even(self) -> FloatImage:
-        """For matching: padded, not sharpened; OUTSIDE marks what must not be used (also saturated pixels)."""
+        """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._even is None:
                 height, width = self._values.shape
@@ -50,7 +57,8 @@ class PreparedRaw:
                     len(even),
                     lambda first, last: _pad_rows(values, light, limit, self._border, first, last, even),
                 )
-                self._even = even
+                self._even = np.empty_like(even)
+                self._bands.run(len(even), lambda first, last: _blur_rows(even, first, last, self._even))
             return self._even
 
 
@@ -89,3 +97,32 @@ def _pad_rows(values, light, limit, border, first, last, even):  # type: ignore[
         for x in range(width):
             usable = values[y, x] < limit and light[y, x] > 0.0
             even[row, x + border] = light[y, x] if usable else OUTSIDE
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _blurred(before, centre, after):  # type: ignore[no-untyped-def]
+    """[1 2 1]/4 of three neighbours; one beyond the rim is continued from the two others, without both nothing."""
+    known_before, known_after = before > np.float32(0.0), after > np.float32(0.0)
+    slope = np.float32(RIM_CONTINUATION)
+    left = before if known_before else centre + slope * (centre - after)
+    right = after if known_after else centre + slope * (centre - before)
+    blurred = np.float32(0.5) * centre + np.float32(0.25) * (left + right)
+    return blurred if known_before or known_after else centre
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _blur_rows(even, first, last, out):  # type: ignore[no-untyped-def]
+    """Rows of the image through the binomial filter, along columns and then along rows."""
+    height, width = even.shape
+    line = np.empty(width, np.float32)
+    for y in range(first, last):
+        up, down = max(y - 1, 0), min(y + 1, height - 1)
+        for x in range(width):
+            centre = even[y, x]
+            line[x] = _blurred(even[up, x], centre, even[down, x]) if centre > np.float32(0.0) else OUTSIDE
+        out[y, 0], out[y, width - 1] = OUTSIDE, OUTSIDE
+        for x in range(1, width - 1):
+            centre = line[x]
+            out[y, x] = (
+                _blurred(line[x - 1], centre, line[x + 1]) if centre > np.float32(0.0) else OUTSIDE
+            )

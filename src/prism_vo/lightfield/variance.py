@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How certain is a matched slope? From the noise of the sensor, the residuals of the match and its curvature.
 
-One sample of a micro-image carries sensor noise σ_n² (independent between raw pixels; bilinear sampling leaves
-4/9 of it on average) and the error of the model: aliasing, interpolation, defocus. The match sees their sum as
-its residual variance s². With the curvature ``b' = db/dh`` of the normal equation, the pitch ℓ of the nodes::
+A match carries the noise σ_n² of raw pixels and the error of the model (aliasing, interpolation, defocus). It sees
+their sum as its residual variance s², taken where the gradients are that decide the match: model errors live there.
+With the curvature ``b' = db/dh`` of the normal equation and the pitch ℓ of the nodes::
 
-    σ²(h) = (α σ_n² + γ max(0, s² − 4/9 σ_n²)) · max(1, 1/(ℓ h)²) / b'             σ(ρ_v) = σ(h)/β
+    σ²(h) = (α σ_n² + γ max(0, s² − κ σ_n²)) · max(1, 1/(ℓ h)²) / b'               σ(ρ_v) = σ(h)/β
 
-max(1, 1/(ℓ h)²) counts how often the window's sums repeat one raw pixel. α follows from the sampling kernel, the
-weights and the vignetting (:func:`noise_share`). γ says how far model errors of neighbouring nodes agree. It is an
-empirical constant: fitted per data set it ranged from 0.5 (defocus) to 2.5 (an aliased far scene) over an independent
-recording and simulations of four scenes with two cameras; 1.3 lies in the middle and was chosen on those data.
+max(1, 1/(ℓ h)²) counts how often the window's sums repeat one raw pixel. κ (noise left in a sample) and α (noise in
+the score) are not assumed but measured: the first frame is matched once more with known noise added to it
+(:func:`propagation`). Then σ_n² follows from residuals without texture (:func:`fit_noise`). γ says how far model errors
+of neighbouring nodes agree: the one empirical constant, see docs/method.md.
 """
 
 from __future__ import annotations
@@ -24,11 +24,19 @@ from scipy.optimize import nnls
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
-BILINEAR_NOISE = 4.0 / 9.0  # mean noise variance after bilinear sampling at a random phase
-MODEL_ERROR_SHARE = 1.3  # γ
-GRADIENT_CORRELATION = 0.33  # of neighbouring nodes, one raw pixel apart, in images resolved to the pixel
+MODEL_ERROR_SHARE = 1.6  # γ
+ADDED_NOISE = 1.0  # grey levels, standard deviation of the noise added on trial
 FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels: what 8-bit quantisation alone leaves
+LEAST_MATCHES = 20  # to measure anything from them
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """What becomes of unit noise variance in raw pixels; the defaults serve a frame without matches."""
+
+    sample: float = 0.2  # κ: residual variance
+    score: float = 0.35  # α: variance of the score per curvature, with repeats counted
 
 
 @dataclass(frozen=True)
@@ -37,13 +45,30 @@ class SensorNoise:
 
     read: float  # grey²
     shot: float  # grey² per grey
+    propagation: Propagation = Propagation()
 
     def variance(self, grey: ArrayLike) -> Array:
         """At intensity ``grey`` (0–255)."""
         return self.read + self.shot * np.maximum(np.asarray(grey, dtype=np.float64), 0.0)
 
 
-def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SensorNoise:
+def propagation(
+    slope: Floats, noisy_slope: Floats, residual: Floats, noisy_residual: Floats, information: Floats
+) -> Propagation:
+    """From the same points matched with and without ADDED_NOISE; ``information``: curvature per repeat."""
+    good = np.isfinite(slope) & np.isfinite(noisy_slope) & (information > 0)
+    if good.sum() < LEAST_MATCHES:
+        return Propagation()
+    unit = ADDED_NOISE**2
+    score = (noisy_slope - slope)[good].astype(np.float64) ** 2 * information[good] / unit
+    sample = (noisy_residual - residual)[good].astype(np.float64) / unit
+    median_of_square = 0.4549  # of a unit normal variable
+    return Propagation(
+        max(float(np.median(sample)), 1e-3), max(float(np.median(score)) / median_of_square, 1e-3)
+    )
+
+
+def fit_noise(grey: Floats, residual: Floats, texture: Floats, spread: Propagation) -> SensorNoise:
     """Sensor noise from matches: residual variances extrapolated to no texture.
 
     ``texture``: curvature per degree of freedom, proportional to squared gradients, as is the error of the model.
@@ -51,8 +76,8 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SensorNoise:
     """
     floor = LEAST_NOISE**2
     good = np.isfinite(grey) & np.isfinite(residual) & np.isfinite(texture)
-    if good.sum() < 20:
-        return SensorNoise(floor, 0.0)
+    if good.sum() < LEAST_MATCHES:
+        return SensorNoise(floor, 0.0, spread)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
     y = residual[good]
     scale = np.maximum(x.mean(0), 1e-12)
@@ -64,36 +89,20 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SensorNoise:
         deviation = np.abs(y - x @ coefficients)
         expected = np.maximum(x @ coefficients, 0.1 * np.median(y))
         weight = 1.0 / (expected * np.maximum(deviation, 0.05 * expected))
-    read, shot = coefficients[:2] / BILINEAR_NOISE
-    return SensorNoise(max(float(read), floor), float(shot))
+    read, shot = coefficients[:2] / spread.sample
+    return SensorNoise(max(float(read), floor), float(shot), spread)
 
 
-def noise_share(fall: float, rim: float) -> float:
-    """α: variance of the score per unit of sensor noise and curvature.
-
-    Weights w = taper·V meet noise 1/V; neighbouring samples share raw pixels (bilinear kernel: autocorrelation
-    2/3, 1/6) and their gradients agree by GRADIENT_CORRELATION.
-    """
-    q = (np.arange(256) + 0.5) / 256.0
-    taper, transmission = np.minimum(1.0, (1.0 - q) / rim), 1.0 - fall * q
-    weights = (taper * taper * transmission * q).sum() / (taper * transmission * q).sum()
-    mean_noise = taper.sum() / (taper * transmission).sum()
-    c = GRADIENT_CORRELATION
-    kernel = 4.0 / 9.0 + 4.0 * (2.0 / 3.0) * (1.0 / 6.0) * c + 4.0 / 36.0 * c * c
-    return float(kernel * weights / mean_noise)
+def repeats(slope: Floats, pitch: float) -> Array:
+    """How often sums over nodes ``pitch`` apart count one raw pixel at this slope."""
+    return np.asarray(np.maximum(1.0, 1.0 / (pitch * slope) ** 2))
 
 
 def slope_variance(
-    slope: Floats,
-    curvature: Floats,
-    residual: Floats,
-    grey: Floats,
-    pitch: float,
-    noise: SensorNoise,
-    share: float,
+    slope: Floats, curvature: Floats, residual: Floats, grey: Floats, pitch: float, noise: SensorNoise
 ) -> Array:
-    """σ²(h) of matched slopes h (all arrays of one shape); ``share``: α of :func:`noise_share`."""
+    """σ²(h) of matched slopes h (all arrays of one shape); ``residual``: where the gradients are."""
     sensor = noise.variance(grey)
-    excess = np.maximum(residual - BILINEAR_NOISE * sensor, 0.0)
-    repeats = np.maximum(1.0, 1.0 / (pitch * slope) ** 2)
-    return (share * sensor + MODEL_ERROR_SHARE * excess) * repeats / curvature
+    excess = np.maximum(residual - noise.propagation.sample * sensor, 0.0)
+    spread = noise.propagation.score * sensor + MODEL_ERROR_SHARE * excess
+    return np.asarray(spread * repeats(slope, pitch) / curvature)
