@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import yaml
 
-from prism_vo import __version__
 from prism_vo.errors import ConfigError, InputError, PrismError
 from prism_vo.evaluate.bench import BenchSequence
 
@@ -76,7 +75,7 @@ def _finished_frames(scene: str, scale: Scale, out: Path) -> int:
     record, times = out / "simulation.yaml", out / "times.txt"
     if not (record.is_file() and times.is_file()):
         return 0
-    wanted = {"scene": scene, "version": __version__, **simulation_options(scene, scale).record()}
+    wanted = simulation_options(scene, scale).record(scene)
     planned = len(times.read_text(encoding="utf-8").split("\n")) - 1
     complete = planned == sum(1 for _ in (out / "raw").glob("*.png"))
     return planned if complete and yaml.safe_load(record.read_text(encoding="utf-8")) == wanted else 0

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.accumulate import GREY_OFFSET
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matching import measure_blocks, measure_points
-from prism_vo.lightfield.search import SEARCH_WINDOW
+from prism_vo.lightfield.matching import RESULTS, measure_blocks, measure_points
+from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import SensorNoise, fit_noise, propagation, repeats, slope_variance
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
@@ -23,10 +23,12 @@ from prism_vo.types import FloatImage
 Array = NDArray[np.float64]
 
 RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
-NODE_PX = 1.07  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
-WINDOW = 3  # nodes to each side of the matching window
+NODE_PX = 1.5  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
+WINDOW = 2  # nodes to each side of the matching window
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
-SEARCH_LENSES = 5  # the same for the search
+SEEK_SHIFT_PX = 0.7  # the same three for the search; motion at the rim of the part it looks at
+SEEK_NODE_PX = 2.1
+SEEK_LENSES = 4.0  # lenses per sample, the nearest ones
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
 BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
@@ -55,21 +57,21 @@ class Matcher:
         ratio = 1.0 + RUNG_SHIFT_PX / geometry.radius
         rungs = int(np.ceil(np.log(geometry.slope_far / geometry.slope_near) / np.log(ratio))) + 3
         self.ladder = geometry.slope_near * ratio ** (np.arange(rungs) - 1.0)
-        lenses = 0.907 * (2 * geometry.radius / geometry.array.diameter / self.ladder) ** 2
-        self.strides = np.stack(
-            [np.maximum(1, np.rint(np.sqrt(lenses / most))) for most in (SEARCH_LENSES, MOST_LENSES)]
-        ).astype(np.int64)  # (2, rungs): of the search, of the refinement
+        lenses = lenses_per_sample(geometry, geometry.radius, self.ladder)
+        self.strides = np.maximum(1, np.rint(np.sqrt(lenses / MOST_LENSES))).astype(np.int64)
+        self.seek = search_ladder(geometry)
         self.pitch = NODE_PX / geometry.rest_slope
+        self.seek_pitch = SEEK_NODE_PX / geometry.rest_slope
         self.window = config.window or WINDOW
         self._grid = lens_grid(geometry)
 
     def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
         """Match at TF pixels (N, 2); ``everything``: also where the search says that nothing can be measured."""
-        out = np.empty((6, len(points)), np.float32)
+        out = np.empty((RESULTS, len(points)), np.float32)
         tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(*tables, self.pitch, self.window, points, first, last, out)  # type: ignore[call-arg]
+            measure_points(*tables, self.window, points, first, last, out)  # type: ignore[call-arg]
 
         self._bands.run(len(points), band)
         return Matches(*out)
@@ -77,11 +79,11 @@ class Matcher:
     def everywhere(self, raw: FloatImage, fall: float) -> Matches:
         """Match at every TF pixel (h, w)."""
         view = self.geometry.view
-        out = np.empty((6, view.height, view.width), np.float32)
+        out = np.empty((RESULTS, view.height, view.width), np.float32)
         tables = self._tables(raw, fall, self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_blocks(*tables, self.pitch, self.window, BLOCK, first, last, out)  # type: ignore[call-arg]
+            measure_blocks(*tables, self.window, BLOCK, first, last, out)  # type: ignore[call-arg]
 
         self._bands.run(-(-view.height // BLOCK), band)
         return Matches(*out)
@@ -90,12 +92,14 @@ class Matcher:
     def _limit(self) -> float:
         """Largest slope variance the search passes on, in the units of its own window."""
         g = self.geometry
-        detail = ((2 * self.window + 1) / (2 * SEARCH_WINDOW + 1)) ** 2  # matching nodes per search node
+        detail = ((2 * self.window + 1) / SEARCH_SIDE) ** 2  # matching nodes per search node
         return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * NODE_PX) ** 2 * detail)
 
     def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[Any, ...]:
         g = self.geometry
-        return raw, g.lenses, g.array.index, self._grid, self.ladder, self.strides, fall, limit, self.scale
+        ladders = (self.ladder, self.strides, self.seek)
+        pitches = (self.pitch, self.seek_pitch)
+        return raw, g.lenses, g.array.index, self._grid, *ladders, fall, limit, self.scale, *pitches
 
     def estimate_noise(self, raw: FloatImage, noisy: FloatImage, fall: float) -> SensorNoise:
         """Sensor noise from an even grid of matches over one frame, as it is and with ADDED_NOISE."""
@@ -123,6 +127,34 @@ class Matcher:
             valid &= (variance > 0) & (variance < self._config.max_sigma**2)
         rho = self.geometry.inv_virtual_depth(found.slope)
         return np.where(valid, rho, np.nan), np.where(valid, variance, np.inf), valid
+
+
+def lenses_per_sample(geometry: StereoGeometry, radius: ArrayLike, slope: ArrayLike) -> Array:
+    """Micro-images whose circle of ``radius`` (raw px) shows one TF sample at ``slope``."""
+    in_use = np.count_nonzero(geometry.array.index >= 0) / len(geometry.lenses)
+    return np.asarray(
+        0.907 * in_use * (2.0 * np.asarray(radius) / geometry.array.diameter / np.asarray(slope)) ** 2
+    )
+
+
+def search_ladder(geometry: StereoGeometry) -> Array:
+    """(rungs, 3) of the search: slope, radius with SEEK_LENSES lenses in it, share of the information of all.
+
+    One rung lies outside the range on either side: a minimum has neighbours.
+    """
+    rungs: list[tuple[float, float, float]] = []
+    slope, beyond = geometry.slope_near, 0
+    while beyond < 2:
+        full = float(lenses_per_sample(geometry, geometry.radius, slope))
+        radius = geometry.radius * min(1.0, np.sqrt(SEEK_LENSES / full))
+        step = 1.0 + SEEK_SHIFT_PX / radius
+        share = (radius / geometry.radius) ** 4  # lenses times squared baselines
+        if not rungs:
+            rungs.append((slope / step, radius, share))
+        rungs.append((slope, radius, share))
+        beyond += slope >= geometry.slope_far
+        slope *= step
+    return np.array(rungs)
 
 
 def lens_grid(geometry: StereoGeometry) -> Array:

@@ -16,6 +16,7 @@ from numba import njit
 from prism_vo.lightfield.accumulate import (
     GX,
     GY,
+    MOST_SAMPLES,
     SUMS,
     W2,
     WI,
@@ -26,66 +27,77 @@ from prism_vo.lightfield.accumulate import (
     WY,
     G,
     W,
-    accumulate,
+    accumulate_block,
+    accumulate_tile,
     gather_lenses,
+    new_tile,
 )
-from prism_vo.lightfield.search import LEAST_REDUNDANCY, SEARCH_WINDOW, search
+from prism_vo.lightfield.search import LEAST_REDUNDANCY, SEARCH_SIDE, SEARCH_WINDOW, search
 
 FROM_RUNG = 0.6  # a root further from its middle rung is solved again about the next one
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradient
+SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_COST = range(6)  # per node
+CHANNELS = 6
+CHANNEL_ROWS = (WX, WII, W2, WI, GX, GY)  # the sums that make room for them
+RESULTS = 6
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def score(  # type: ignore[no-untyped-def]
-    raw,
-    near,
-    where,
-    count,
-    radius,
-    slope,
-    stride,
-    fall,
-    x0,
-    y0,
-    pitch,
-    nx,
-    ny,
-    window,
-    line,
-    taps,
-    at,
-    sums,
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, taps, tile, at, sums,
     out,
-):
-    """At one rung, for nx × ny nodes: ``out[0] = b``, ``out[1] = C``, ``out[2]`` redundancy, ``out[3]`` ΣĪ."""
+):  # fmt: skip
+    """At one rung, for nx × ny nodes: window sums of the channels SCORE (b), COST (C), FREEDOM, MEAN (ΣĪ) and of
+    FREEDOM and COST weighted with the squared gradient."""
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
-    accumulate(
-        raw, near, where, count, radius, slope, stride, fall,
-        x0 - (w + 1) * pitch, y0 - (w + 1) * pitch, pitch, mx, my, True, taps, at, sums,
-    )  # fmt: skip
-    for p in range(mx * my):
-        weight = max(sums[W, p], np.float32(1e-6))
-        mean = sums[WI, p] / weight
-        sums[WII, p] -= sums[WI, p] * mean
-        sums[W2, p] = sums[W, p] - sums[W2, p] / weight
-        sums[WIX, p] -= sums[WX, p] * mean
-        sums[WIY, p] -= sums[WY, p] * mean
-        sums[WI, p] = mean
-    factor = np.float32(0.5 / (pitch * slope))
+    left, top = x0 - (w + 1) * pitch, y0 - (w + 1) * pitch
+    if mx * my <= MOST_SAMPLES:
+        accumulate_tile(
+            raw,
+            near,
+            where,
+            count,
+            radius,
+            slope,
+            stride,
+            fall,
+            left,
+            top,
+            pitch,
+            mx,
+            my,
+            True,
+            tile,
+            at,
+            sums,
+        )
+    else:
+        accumulate_block(
+            raw,
+            near,
+            where,
+            count,
+            radius,
+            slope,
+            stride,
+            fall,
+            left,
+            top,
+            pitch,
+            mx,
+            my,
+            True,
+            taps,
+            at,
+            sums,
+        )
+    _node_values(sums, mx * my, np.float32(0.5 / (pitch * slope)))
     side = 2 * w + 1
-    for p in range(mx * my):  # per sample b in place of Σw d, then sums along columns and rows
-        inside = sums[G, p] > GRADIENT_SHARE * sums[W, p]
-        weight = max(sums[G, p], np.float32(1e-6))
-        b = factor * (sums[GX, p] * sums[WIX, p] + sums[GY, p] * sums[WIY, p]) / weight
-        steep = (sums[GX, p] * sums[GX, p] + sums[GY, p] * sums[GY, p]) / (weight * weight)
-        sums[WX, p] = b if inside else np.float32(0.0)
-        sums[GX, p] = steep * sums[W2, p] if inside else np.float32(0.0)
-        sums[GY, p] = steep * sums[WII, p] if inside else np.float32(0.0)
     for row in range(ny):
-        for channel in range(6):
-            source = (WX, WII, W2, WI, GX, GY)[channel]
+        for channel in range(CHANNELS):
+            source = CHANNEL_ROWS[channel]
             line[channel, :mx] = np.float32(0.0)
             for dy in range(1, side + 1):
                 first = (row + dy) * mx
@@ -99,6 +111,28 @@ def score(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _node_values(sums, count, factor):  # type: ignore[no-untyped-def]
+    """Sums over lenses → the channels of :func:`score`, each in the place of a sum that is not needed any more."""
+    tiny, nothing, share = np.float32(1e-6), np.float32(0.0), np.float32(GRADIENT_SHARE)
+    for p in range(count):
+        total = max(sums[W, p], tiny)
+        mean = sums[WI, p] / total
+        cost = sums[WII, p] - sums[WI, p] * mean
+        freedom = sums[W, p] - sums[W2, p] / total
+        across_x, across_y = sums[WIX, p] - sums[WX, p] * mean, sums[WIY, p] - sums[WY, p] * mean
+        with_gradient = max(sums[G, p], tiny)
+        known = sums[G, p] > share * sums[W, p]
+        gx, gy = sums[GX, p] / with_gradient, sums[GY, p] / with_gradient
+        steep = gx * gx + gy * gy if known else nothing
+        sums[WX, p] = factor * (gx * across_x + gy * across_y) if known else nothing
+        sums[WII, p] = cost
+        sums[W2, p] = freedom
+        sums[WI, p] = mean
+        sums[GX, p] = steep * freedom
+        sums[GY, p] = steep * cost
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _between(table, row, col, fy, fx):  # type: ignore[no-untyped-def]
     """Window sums at a point between four nodes: the window slides smoothly."""
     upper = table[row, col] + fx * (table[row, col + 1] - table[row, col])
@@ -109,12 +143,13 @@ def _between(table, row, col, fy, fx):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, error_model="numpy")
 def refine(  # type: ignore[no-untyped-def]
     raw, near, where, count, radius, ladder, strides, fall, x0, y0, pitch, mx, my, window, gx, gy, pace, nx, ny,
-    start, line, taps, at, sums, table, done, out,
+    start, line, taps, tile, at, sums, table, done, out,
 ):  # fmt: skip
-    """Root of b near rung ``start`` (−1: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy) on.
+    """Root of b near the slope ``start`` (NaN: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy) on.
 
     The block has mx × my nodes, ``pitch`` raw px apart from (x0, y0) on; a rung is evaluated for all of them when
-    the first sample asks for it. ``out``: slope, db/dslope, residual variance, mean grey, redundancy.
+    the first sample asks for it. ``out``: slope, db/dslope, residual variance, mean grey, redundancy, residual variance
+    where the gradients are.
     """
     last = len(ladder) - 1
     done[:] = False
@@ -125,28 +160,27 @@ def refine(  # type: ignore[no-untyped-def]
         fy = np.float32(gy + pace * row - node_y)
         for col in range(nx):
             out[0, row, col] = np.nan
-            k = start[row, col]
-            if k < 0:
+            if not start[row, col] > 0.0:
                 continue
             node_x = min(int(gx + pace * col), mx - 2)
             fx = np.float32(gx + pace * col - node_x)
-            k = min(max(k, 1), last - 1)
+            k = min(max(int(np.rint(np.log(start[row, col] / ladder[0]) / log_step)), 1), last - 1)
             t, linear, bend = np.nan, 0.0, 0.0
             free, low_free, high_free = 0.0, 1.0, 1.0
             for _ in range(STEPS_WALKED):
                 for rung in range(k - 1, k + 2):
                     if not done[rung]:
                         score(
-                            raw, near, where, count, radius, ladder[rung], strides[1, rung], fall, x0, y0, pitch,
-                            mx, my, window, line, taps, at, sums, table[rung],
+                            raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, pitch,
+                            mx, my, window, line, taps, tile, at, sums, table[rung],
                         )  # fmt: skip
                         done[rung] = True
-                free = _between(table[k, 2], node_y, node_x, fy, fx)  # per lens the score is straighter
-                low_free = max(_between(table[k - 1, 2], node_y, node_x, fy, fx), 1e-3)
-                high_free = max(_between(table[k + 1, 2], node_y, node_x, fy, fx), 1e-3)
-                low = _between(table[k - 1, 0], node_y, node_x, fy, fx) * free / low_free
-                mid = _between(table[k, 0], node_y, node_x, fy, fx)
-                high = _between(table[k + 1, 0], node_y, node_x, fy, fx) * free / high_free
+                free = _between(table[k, FREEDOM], node_y, node_x, fy, fx)  # per lens the score is straighter
+                low_free = max(_between(table[k - 1, FREEDOM], node_y, node_x, fy, fx), 1e-3)
+                high_free = max(_between(table[k + 1, FREEDOM], node_y, node_x, fy, fx), 1e-3)
+                low = _between(table[k - 1, SCORE], node_y, node_x, fy, fx) * free / low_free
+                mid = _between(table[k, SCORE], node_y, node_x, fy, fx)
+                high = _between(table[k + 1, SCORE], node_y, node_x, fy, fx) * free / high_free
                 linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
                 move = 0
                 if low > 0.0:
@@ -163,63 +197,67 @@ def refine(  # type: ignore[no-untyped-def]
                 k += move
             if not abs(t) <= 1.0 or free < LEAST_REDUNDANCY * side2:
                 continue
-            c_low = _between(table[k - 1, 1], node_y, node_x, fy, fx) / low_free
-            c_mid = _between(table[k, 1], node_y, node_x, fy, fx) / free
-            c_high = _between(table[k + 1, 1], node_y, node_x, fy, fx) / high_free
+            c_low = _between(table[k - 1, COST], node_y, node_x, fy, fx) / low_free
+            c_mid = _between(table[k, COST], node_y, node_x, fy, fx) / free
+            c_high = _between(table[k + 1, COST], node_y, node_x, fy, fx) / high_free
             slope = ladder[k] * np.exp(t * log_step)
             out[0, row, col] = slope
             out[1, row, col] = (linear + 2.0 * bend * t) / (slope * log_step)
             out[2, row, col] = c_mid + 0.5 * (c_high - c_low) * t + (0.5 * (c_high + c_low) - c_mid) * t * t
-            out[3, row, col] = _between(table[k, 3], node_y, node_x, fy, fx) / side2
+            out[3, row, col] = _between(table[k, MEAN], node_y, node_x, fy, fx) / side2
             out[4, row, col] = free
-            at_edges = _between(table[k, 4], node_y, node_x, fy, fx)
-            out[5, row, col] = _between(table[k, 5], node_y, node_x, fy, fx) / max(at_edges, 1e-12)
+            steep = max(_between(table[k, STEEP], node_y, node_x, fy, fx), 1e-12)
+            out[5, row, col] = _between(table[k, STEEP_COST], node_y, node_x, fy, fx) / steep
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure_points(  # type: ignore[no-untyped-def]
-    raw, lenses, index, grid, ladder, strides, fall, limit, scale, pitch, window, points, first, last, out
-):
-    """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (5, N), see :func:`refine`.
+    raw, lenses, index, grid, ladder, strides, seek, fall, limit, scale, pitch, seek_pitch, window, points, first,
+    last, out,
+):  # fmt: skip
+    """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (RESULTS, N), see :func:`refine`.
 
-    ``pitch``: spacing of the matching nodes in raw px; every second one is a node of the search.
+    ``pitch, seek_pitch``: spacing of the nodes of matching and search in raw px.
     """
+    tile, seek_tile = new_tile(2 * window + 4), new_tile(SEARCH_SIDE)
     line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
-        len(ladder), 2, 1, 1, window, index.size
+        len(ladder), len(seek), 2, 1, 1, window, index.size
     )
-    half = pitch * (max(2 * SEARCH_WINDOW, window) + 3)
+    half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
     for n in range(first, last):
         cx, cy = scale * (points[n, 0] + 0.5) - 0.5, scale * (points[n, 1] + 0.5) - 0.5
         x0, y0 = cx - half, cy - half
         node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
-        seek_x, seek_y = np.floor(cx / (2 * pitch) + 0.5), np.floor(cy / (2 * pitch) + 0.5)
+        seek_x, seek_y = np.floor(cx / seek_pitch + 0.5), np.floor(cy / seek_pitch + 0.5)
         count = gather_lenses(
             lenses, index, grid, ladder[0], grid[13], x0, y0, cx + half, cy + half, near, where
         )
         search(
-            raw, near, where, count, grid[4], ladder, strides, fall, limit, seek_x * 2 * pitch - x0,
-            seek_y * 2 * pitch - y0, 2 * pitch, 1, 1, line, taps, at, sums, cost, freedom, best,
+            raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - x0, seek_y * seek_pitch - y0,
+            seek_pitch, 1, 1, line, taps, seek_tile, at, sums, cost, freedom, best,
         )  # fmt: skip
         refine(
             raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
             2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
-            best, line, taps, at, sums, table, done, result,
+            best, line, taps, tile, at, sums, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure_blocks(  # type: ignore[no-untyped-def]
-    raw, lenses, index, grid, ladder, strides, fall, limit, scale, pitch, window, block, first, last, out
-):
-    """Block rows [first, last) of the TF grid → ``out`` (5, h, w), the numbers :func:`measure_points` gives there."""
+    raw, lenses, index, grid, ladder, strides, seek, fall, limit, scale, pitch, seek_pitch, window, block, first,
+    last, out,
+):  # fmt: skip
+    """Block rows [first, last) of the TF grid → ``out`` (RESULTS, h, w), what :func:`measure_points` gives there."""
     height, width = out.shape[1], out.shape[2]
-    nodes, seekers = int(scale * (block - 1) / pitch) + 3, int(0.5 * scale * (block - 1) / pitch) + 3
+    nodes, seekers = int(scale * (block - 1) / pitch) + 3, int(scale * (block - 1) / seek_pitch) + 3
     line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
-        len(ladder), nodes, seekers, block, window, index.size
+        len(ladder), len(seek), nodes, seekers, block, window, index.size
     )
-    start = np.zeros((block, block), np.int64)
-    half = pitch * (max(2 * SEARCH_WINDOW, window) + 3)
+    tile = new_tile(1)  # a block of a single pixel
+    start = np.zeros((block, block))
+    half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
     for by in range(first, last):
         for bx in range((width + block - 1) // block):
             x0, y0 = bx * block, by * block
@@ -227,46 +265,47 @@ def measure_blocks(  # type: ignore[no-untyped-def]
             cx, cy = scale * (x0 + 0.5) - 0.5, scale * (y0 + 0.5) - 0.5
             left, top, span = cx - half, cy - half, scale * block + 2 * half
             node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
-            seek_x, seek_y = np.floor(cx / (2 * pitch) + 0.5), np.floor(cy / (2 * pitch) + 0.5)
+            seek_x, seek_y = np.floor(cx / seek_pitch + 0.5), np.floor(cy / seek_pitch + 0.5)
             mx = int((cx + scale * (nx - 1)) / pitch - node_x) + 2
             my = int((cy + scale * (ny - 1)) / pitch - node_y) + 2
+            sx = int(np.floor((cx + scale * (nx - 1)) / seek_pitch + 0.5) - seek_x) + 1
+            sy = int(np.floor((cy + scale * (ny - 1)) / seek_pitch + 0.5) - seek_y) + 1
             count = gather_lenses(
                 lenses, index, grid, ladder[0], grid[13], left, top, left + span, top + span, near, where
             )
             search(
-                raw, near, where, count, grid[4], ladder, strides, fall, limit, seek_x * 2 * pitch - left,
-                seek_y * 2 * pitch - top, 2 * pitch, (mx + 1) // 2 + 1, (my + 1) // 2 + 1, line, taps, at, sums,
-                cost, freedom, best,
+                raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - left, seek_y * seek_pitch - top,
+                seek_pitch, sx, sy, line, taps, tile, at, sums, cost, freedom, best,
             )  # fmt: skip
             for row in range(ny):
-                seek_row = int(np.floor((cy + scale * row) / (2 * pitch) + 0.5) - seek_y)
+                seek_row = int(np.floor((cy + scale * row) / seek_pitch + 0.5) - seek_y)
                 for col in range(nx):
                     start[row, col] = best[
-                        seek_row, int(np.floor((cx + scale * col) / (2 * pitch) + 0.5) - seek_x)
+                        seek_row, int(np.floor((cx + scale * col) / seek_pitch + 0.5) - seek_x)
                     ]
             refine(
                 raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - left,
-                node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y, scale / pitch,
-                nx, ny, start, line, taps, at, sums, table, done, result,
+                node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y,
+                scale / pitch, nx, ny, start, line, taps, tile, at, sums, table, done, result,
             )  # fmt: skip
             out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
 
 
 @njit(nogil=True, cache=True)
-def _scratch(rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-untyped-def]
+def _scratch(rungs, seek_rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-untyped-def]
     """Working arrays for nodes² matching nodes, seekers² search nodes and block² samples."""
     size = max(seekers + 2 * SEARCH_WINDOW, nodes + 2 * window + 2)
     return (
-        np.zeros((6, size), np.float32),
+        np.zeros((CHANNELS, size), np.float32),
         np.zeros((7, size * size), np.float32),
-        np.zeros(size * size, np.uint32),
+        np.zeros(max(size * size, MOST_SAMPLES), np.int32),
         np.zeros((SUMS, size * size), np.float32),
-        np.zeros((rungs, seekers, seekers), np.float32),
-        np.zeros((rungs, seekers, seekers), np.float32),
-        np.zeros((seekers, seekers), np.int64),
-        np.zeros((rungs, 6, nodes, nodes), np.float32),
+        np.zeros((seek_rungs, seekers, seekers), np.float32),
+        np.zeros((seek_rungs, seekers, seekers), np.float32),
+        np.zeros((seekers, seekers)),
+        np.zeros((rungs, CHANNELS, nodes, nodes), np.float32),
         np.zeros(rungs, np.bool_),
-        np.zeros((6, block, block), np.float32),
+        np.zeros((RESULTS, block, block), np.float32),
         np.zeros((lenses, 10), np.float32),
         np.zeros((lenses, 4), np.int64),
     )

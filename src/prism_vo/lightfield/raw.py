@@ -40,9 +40,7 @@ class PreparedRaw:
     def sharpened(self, amount: float) -> FloatImage:
         """Less ``amount · I''``: for the focused image."""
         sharp, share = np.empty_like(self._light), np.float32(amount)
-        self._bands.run(
-            len(sharp), lambda first, last: _sharpen_rows(self._light, share, first, last, sharp)
-        )
+        self._bands.run(len(sharp), lambda first, last: _sharpen_rows(self._light, share, first, last, sharp))
         return sharp
 
     @property
@@ -123,6 +121,4 @@ def _blur_rows(even, first, last, out):  # type: ignore[no-untyped-def]
         out[y, 0], out[y, width - 1] = OUTSIDE, OUTSIDE
         for x in range(1, width - 1):
             centre = line[x]
-            out[y, x] = (
-                _blurred(line[x - 1], centre, line[x + 1]) if centre > np.float32(0.0) else OUTSIDE
-            )
+            out[y, x] = _blurred(line[x - 1], centre, line[x + 1]) if centre > np.float32(0.0) else OUTSIDE

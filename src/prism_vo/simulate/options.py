@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from prism_vo import __version__
 from prism_vo.errors import ConfigError
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.simulate.cameras import PRESETS, preset_camera, scaled_camera
@@ -72,6 +74,16 @@ class SimulateOptions:
             }
         return Calibration.model_validate(data)
 
-    def record(self) -> dict[str, Any]:
-        """The settings as plain values, to be stored beside the images."""
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+    def record(self, scene: str) -> dict[str, Any]:
+        """What determines the images, as plain values stored beside them: an unfinished recording is continued, and
+        a finished one used again, only by the program that began it."""
+        settings = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+        return {"scene": scene, "version": __version__, "simulator": _simulator_digest(), **settings}
+
+
+def _simulator_digest() -> str:
+    """Changes with every change of the simulator's own files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -13,7 +13,6 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from prism_vo import __version__
 from prism_vo.atomic import write_bytes_atomically, write_text_atomically
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, save_calibration
@@ -126,11 +125,11 @@ def simulate_sequence(
 def check_folder(out: Path, name: str, options: SimulateOptions) -> None:
     """Refuse to mix two simulations in one folder, or to write among other files."""
     record = out / RECORD
-    wanted = {"scene": name, "version": __version__, **options.record()}
     if record.is_file():
-        if yaml.safe_load(record.read_text(encoding="utf-8")) != wanted:
+        if yaml.safe_load(record.read_text(encoding="utf-8")) != options.record(name):
             raise InputError(
-                f"{out}: holds a simulation with other settings; choose another folder or delete it."
+                f"{out}: holds a simulation with other settings or of another version of the simulator; choose "
+                "another folder or delete it."
             )
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -145,7 +144,7 @@ def _write_frame_independent(out: Path, simulation: Simulation, renderer: Render
         folders += ["mono", "rgbd"]
     for folder in folders:
         (out / folder).mkdir(parents=True, exist_ok=True)
-    record = {"scene": simulation.name, "version": __version__, **simulation.options.record()}
+    record = simulation.options.record(simulation.name)
     write_text_atomically(out / RECORD, yaml.safe_dump(record, sort_keys=False))
     save_calibration(simulation.calibration, out / "camera.yaml")
     write_png(out / "white.png", renderer.white())
