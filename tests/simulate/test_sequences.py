@@ -52,6 +52,15 @@ def test_times_and_poses_are_those_of_the_simulation(tmp_path):
     assert np.abs(reference - exact.image).max() < 0.501  # rounded to whole numbers, in single precision
 
 
+def test_another_simulator_does_not_continue_a_recording(tmp_path, monkeypatch):
+    """Frames of two versions in one folder would belong to two paths."""
+    out = simulate_sequence("table", tmp_path / "a", SMALL)
+    (out / "raw" / "000001.png").unlink()
+    monkeypatch.setattr("prism_vo.simulate.options._simulator_digest", lambda: "another")
+    with pytest.raises(InputError, match="another version of the simulator"):
+        simulate_sequence("table", out, SMALL)
+
+
 def test_other_settings_or_other_files_are_left_alone(tmp_path):
     out = simulate_sequence("table", tmp_path / "a", SMALL)
     before = contents(out)
