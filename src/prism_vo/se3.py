@@ -7,6 +7,7 @@ A pose is a 4×4 float64 matrix ``T_a_b`` that maps b-coordinates to a-coordinat
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +25,8 @@ def hat(w: Array) -> Array:
 
 def so3_exp(w: Array) -> Array:
     """Rotation vector → 3×3 rotation (Rodrigues)."""
-    theta = float(np.linalg.norm(w))
-    k = hat(w)
-    return np.eye(3) + _sinc(theta) * k + 0.5 * _sinc(0.5 * theta) ** 2 * (k @ k)
+    sine, cosine, _ = _coefficients(_length(w))
+    return np.array(_in_powers(w, sine, cosine))
 
 
 def so3_log(r: Array) -> Array:
@@ -39,30 +39,51 @@ def so3_log(r: Array) -> Array:
     return v * (2.0 * np.arctan2(n, w) / n)
 
 
+def _length(w: Array) -> float:
+    return math.sqrt(float(w[0]) ** 2 + float(w[1]) ** 2 + float(w[2]) ** 2)
+
+
 def _sinc(x: float) -> float:
     """sin(x)/x without cancellation at 0."""
-    return float(np.sin(x) / x) if abs(x) > 1e-4 else 1.0 - x * x / 6.0
+    return math.sin(x) / x if abs(x) > 1e-4 else 1.0 - x * x / 6.0
+
+
+def _coefficients(theta: float) -> tuple[float, float, float]:
+    """``sin θ/θ``, ``(1 − cos θ)/θ²`` and ``(θ − sin θ)/θ³``."""
+    if theta > 0.1:
+        cubic = (theta - math.sin(theta)) / theta**3
+    else:  # series: the difference would cancel
+        x = theta * theta
+        cubic = 1 / 6 - x / 120 * (1 - x / 42 * (1 - x / 72))
+    return _sinc(theta), 0.5 * _sinc(0.5 * theta) ** 2, cubic
+
+
+def _in_powers(w: Array, linear: float, square: float) -> list[list[float]]:
+    """``I + linear K + square K²`` with K = hat(w): plain numbers, because NumPy is slow on single 3×3 matrices."""
+    x, y, z = float(w[0]), float(w[1]), float(w[2])
+    xx, yy, zz = square * x * x, square * y * y, square * z * z
+    xy, xz, yz = square * x * y, square * x * z, square * y * z
+    return [
+        [1.0 - yy - zz, xy - linear * z, xz + linear * y],
+        [xy + linear * z, 1.0 - xx - zz, yz - linear * x],
+        [xz - linear * y, yz + linear * x, 1.0 - xx - yy],
+    ]
 
 
 def _left_jacobian(w: Array) -> Array:
     """V of the exponential map: ``I + (1 − cos θ)/θ² K + (θ − sin θ)/θ³ K²``."""
-    theta = float(np.linalg.norm(w))
-    if theta > 0.1:
-        cubic = (theta - np.sin(theta)) / theta**3
-    else:  # series: the difference would cancel
-        x = theta * theta
-        cubic = 1 / 6 - x / 120 * (1 - x / 42 * (1 - x / 72))
-    k = hat(w)
-    return np.eye(3) + 0.5 * _sinc(0.5 * theta) ** 2 * k + cubic * (k @ k)
+    _, cosine, cubic = _coefficients(_length(w))
+    return np.array(_in_powers(w, cosine, cubic))
 
 
 def exp(xi: Array) -> Array:
     """Tangent ``(v, w)`` → 4×4 pose."""
     xi = np.asarray(xi, dtype=np.float64)
-    t = np.eye(4)
-    t[:3, :3] = so3_exp(xi[3:])
-    t[:3, 3] = _left_jacobian(xi[3:]) @ xi[:3]
-    return t
+    sine, cosine, cubic = _coefficients(_length(xi[3:]))
+    rotation, v = _in_powers(xi[3:], sine, cosine), _in_powers(xi[3:], cosine, cubic)
+    x, y, z = float(xi[0]), float(xi[1]), float(xi[2])
+    rows = [[*r, m[0] * x + m[1] * y + m[2] * z] for r, m in zip(rotation, v)]
+    return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
 
 
 def log(t: Array) -> Array:

@@ -90,14 +90,18 @@ def measure_brightness(
     result = start = replace(start, match=match)
     if match < LEAST_MATCH:
         return start
+    kept = np.zeros(len(ref), np.bool_)
     for _ in range(4):
         residual = new - result.gain * ref - result.offset
-        spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual)))) + 1e-3
-        keep = np.abs(residual - np.median(residual)) < TRIM * spread
-        if keep.sum() < 50 or ref[keep].std() < 1.0:
+        deviation = np.abs(residual - np.median(residual))
+        keep = deviation < TRIM * (1.4826 * float(np.median(deviation)) + 1e-3)
+        if np.array_equal(keep, kept):
+            break
+        kept, a, b = keep, ref[keep], new[keep]
+        if len(a) < 50 or a.std() < 1.0:
             return start
-        gain = float(new[keep].std() / ref[keep].std())
-        result = Brightness(gain, float(new[keep].mean() - gain * ref[keep].mean()), match)
+        gain = float(b.std() / a.std())
+        result = Brightness(gain, float(b.mean() - gain * a.mean()), match)
     if not 1.0 / LARGEST_GAIN < result.gain < LARGEST_GAIN:
         return replace(start, match=0.0)
     return result
