@@ -10,8 +10,8 @@ from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import accumulate as kernel
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
-from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matcher import lens_grid, raw_border
+from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.lightfield.matcher import lens_grid
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 
@@ -95,7 +95,7 @@ def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:
     sensor = geometry.camera.calibration.sensor
     rng = np.random.default_rng(2)
     raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
-    image = FocusTable(geometry, Bands(1), geometry.rest_slope)(raw)
+    image = FocusTable(geometry, Bands(1), geometry.rest_slope)(np.pad(raw, raw_border(geometry)))
     pixels = rng.integers(20, 170, (40, 2))
     xy = geometry.camera.raw_from_tf(pixels)
     centres = geometry.array.image_centres

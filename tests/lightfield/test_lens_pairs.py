@@ -10,7 +10,8 @@ from light_fields import mini
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import Decoder
 from prism_vo.lightfield.accumulate import OUTSIDE
-from prism_vo.lightfield.matcher import Matcher, raw_border
+from prism_vo.lightfield.geometry import raw_border
+from prism_vo.lightfield.matcher import Matcher
 
 PLANE = 0.75  # m
 PAIRS = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
-from prism_vo.lightfield.geometry import StereoGeometry
-from prism_vo.lightfield.matcher import Matcher, raw_border, transmission_fall
+from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import ADDED_NOISE, SensorNoise

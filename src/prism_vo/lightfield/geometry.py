@@ -109,3 +109,8 @@ def search_range(camera: PlenopticCamera, view: FocusedView, config: DecodeConfi
             "measure; widen the range or check the calibration."
         )
     return near, far
+
+
+def raw_border(geometry: StereoGeometry) -> int:
+    """Pixels of padding round a prepared raw image: a micro-image on the edge never reads beyond them."""
+    return int(np.ceil(geometry.array.diameter)) + 2

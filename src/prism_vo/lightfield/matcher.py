@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.accumulate import GREY_OFFSET
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.matching import RESULTS, measure_blocks, measure_points
 from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import SensorNoise, fit_noise, propagation, repeats, slope_variance
@@ -169,11 +169,6 @@ def lens_grid(geometry: StereoGeometry) -> Array:
         lam, centre[0], centre[1], margin, geometry.radius, array.origin[0], array.origin[1],
         *inverse.ravel(), array.i_min, array.j_min, raw_border(geometry),
     ])  # fmt: skip
-
-
-def raw_border(geometry: StereoGeometry) -> int:
-    """Pixels of padding round a prepared raw image: a micro-image on the edge never reads beyond them."""
-    return int(np.ceil(geometry.array.diameter)) + 2
 
 
 def transmission_fall(vignetting: Vignetting, radius: float) -> float:

@@ -38,9 +38,13 @@ class PreparedRaw:
         bands.run(len(values), lambda first, last: _devignette_rows(values, gain, first, last, self._light))
 
     def sharpened(self, amount: float) -> FloatImage:
-        """Less ``amount · I''``: for the focused image."""
-        sharp, share = np.empty_like(self._light), np.float32(amount)
-        self._bands.run(len(sharp), lambda first, last: _sharpen_rows(self._light, share, first, last, sharp))
+        """Less ``amount · I''``, padded: for the focused image."""
+        border, share = self._border, np.float32(amount)
+        height, width = self._values.shape
+        sharp = np.empty((height + 2 * border, width + 2 * border), np.float32)
+        self._bands.run(
+            len(sharp), lambda first, last: _sharpen_rows(self._light, share, border, first, last, sharp)
+        )
         return sharp
 
     @property
@@ -68,20 +72,28 @@ def _devignette_rows(values, gain, first, last, out):  # type: ignore[no-untyped
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _sharpen_rows(even, amount, first, last, out):  # type: ignore[no-untyped-def]
+def _sharpen_rows(light, amount, border, first, last, out):  # type: ignore[no-untyped-def]
     """Neighbours outside a micro-image (0) count as equal to the pixel itself: no light leaks across borders."""
-    height, width = even.shape
-    for y in range(first, last):
-        up, down = max(y - 1, 0), min(y + 1, height - 1)
-        for x in range(width):
-            left, right = max(x - 1, 0), min(x + 1, width - 1)
-            centre = even[y, x]
-            a, b, c, d = even[y, left], even[y, right], even[up, x], even[down, x]
-            a = a if a > 0 else centre
-            b = b if b > 0 else centre
-            c = c if c > 0 else centre
-            d = d if d > 0 else centre
-            out[y, x] = centre + amount * (np.float32(4.0) * centre - a - b - c - d)
+    height, width = light.shape
+    zero = np.float32(0.0)
+    for row in range(first, last):
+        y = row - border
+        if y < 0 or y >= height:
+            out[row, :] = zero
+            continue
+        out[row, :border] = zero
+        out[row, border + width :] = zero
+        up, here, down = light[max(y - 1, 0)], light[y], light[min(y + 1, height - 1)]
+        sharp = out[row, border : border + width]
+        sharp[0], sharp[width - 1] = here[0], here[width - 1]
+        for x in range(1, width - 1):
+            centre = here[x]
+            a, b, c, d = here[x - 1], here[x + 1], up[x], down[x]
+            a = a if a > zero else centre
+            b = b if b > zero else centre
+            c = c if c > zero else centre
+            d = d if d > zero else centre
+            sharp[x] = centre + amount * (np.float32(4.0) * centre - a - b - c - d)
 
 
 @njit(nogil=True, cache=True)
