@@ -110,7 +110,7 @@ class Decoder:
             sensor = self.camera.calibration.sensor
             rng = np.random.default_rng(0)
             unit = rng.standard_normal((sensor.height, sensor.width)).astype(np.float32) + np.float32(100.0)
-            flat = self._focused(self._prepared_raw(unit, np.ones_like(unit)), self.geometry.rest_slope)
+            flat = self._focused(self._prepared_raw(unit, np.ones_like(unit)), self._focus_slope.now)
             self._noise_gain = float(np.median(np.abs(flat - 100.0)) / 0.6745)
         return self._noise_gain * float(np.sqrt(self.sensor_noise(raw).variance(MID_GREY)))
 

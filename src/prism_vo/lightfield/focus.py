@@ -7,10 +7,10 @@ camera and the slope alone: their sum is computed once, a frame costs one pass o
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
@@ -39,8 +39,12 @@ class FocusTable:
             covered = total > 0
         self._norm = np.where(covered, 1.0 / np.maximum(total, 1e-6), 0.0).astype(np.float32)
         self._holes = np.flatnonzero(~covered.ravel())
-        nearest = ndimage.distance_transform_edt(~covered, return_distances=False, return_indices=True)
-        self._fill = np.ravel_multi_index(nearest, covered.shape).ravel()[self._holes]
+        _, nearest = cv2.distanceTransformWithLabels(
+            (~covered).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+        )
+        source = np.zeros(int(nearest.max()) + 1, np.int64)  # label → the covered pixel that bears it
+        source[nearest[covered]] = np.flatnonzero(covered.ravel())
+        self._fill = source[nearest.ravel()[self._holes]]
 
     def __call__(self, raw: FloatImage) -> FloatImage:
         """Devignetted raw image, padded as ``raw_border`` says → TF image (h, w)."""

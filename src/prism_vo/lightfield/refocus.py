@@ -23,22 +23,22 @@ class FocusSlope:
     """The slope of the focused image, for frames in the order of their recording."""
 
     def __init__(self, start: float, radius: float) -> None:
-        self._slope = start
+        self.now = start  # the slope in use
         self._radius = radius  # of a micro-image, raw px
         self._looked: int | None = None
 
     def of(self, index: int, slopes: Callable[[], NDArray[np.floating]]) -> float:
         """For frame ``index``; ``slopes()`` measures some in it (NaN: no match)."""
         if self._looked is not None and abs(index - self._looked) < LOOK_EVERY:
-            return self._slope
+            return self.now
         self._looked = index
         found = slopes()
         found = found[np.isfinite(found)]
         if len(found) >= LEAST_MATCHES:
             wanted = float(np.median(found))
-            if abs(wanted / self._slope - 1.0) * self._radius > VISIBLE_SHIFT_PX:
-                self._slope = wanted
-        return self._slope
+            if abs(wanted / self.now - 1.0) * self._radius > VISIBLE_SHIFT_PX:
+                self.now = wanted
+        return self.now
 
 
 def look_grid(width: int, height: int) -> NDArray[np.float64]:

@@ -41,6 +41,8 @@ def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: igno
     """Best |∇Iᵀd| above the block's threshold in each free cell; returns how many were written to ``out``."""
     h, w = image.shape[0], image.shape[1]
     rows, cols = thresholds.shape
+    block_row = np.minimum(np.arange(h) * rows // h, rows - 1)  # divisions once, not for every pixel
+    block_col = np.minimum(np.arange(w) * cols // w, cols - 1)
     count = 0
     number = 0
     for y0 in range(MARGIN, h - MARGIN, cell):
@@ -50,13 +52,13 @@ def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: igno
             number += 1
             best, bx, by, free = np.float32(0), -1, -1, True
             for y in range(y0, y1):
+                limits = thresholds[block_row[y]]
                 for x in range(x0, x1):
                     if taken[y, x]:
                         free = False
                         break
                     gx, gy = image[y, x, 1], image[y, x, 2]
-                    limit = thresholds[min(y * rows // h, rows - 1), min(x * cols // w, cols - 1)] * factor
-                    if gx * gx + gy * gy < limit:
+                    if gx * gx + gy * gy < limits[block_col[x]] * factor:
                         continue
                     score = abs(gx * d[0] + gy * d[1])
                     if score > best:
