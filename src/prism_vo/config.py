@@ -57,7 +57,7 @@ class WindowConfig:
     """Sliding-window photometric plenoptic bundle adjustment."""
 
     keyframes: int = 7  # in the window, at the most
-    points: int = 2600  # active, about
+    points: int = 2000  # active, about
     huber: float = 9.0  # grey levels
     contrast: float = 50.0  # grey levels per px: gradient at which a pixel's weight has fallen to a half
     depth_huber: float = 2.5  # σ, Huber bound of the depth residuals

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -54,8 +55,9 @@ class Odometry:
 
     def __init__(
         self, camera: PlenopticCamera, config: Config | None = None, sensor: Sensor | None = None,
-        white: NDArray[Any] | None = None,
+        white: NDArray[Any] | None = None, threads: bool = True,
     ) -> None:  # fmt: skip
+        """``threads``: the depth of a new keyframe is measured beside its optimisation; the numbers are the same."""
         config = config or Config()
         self.camera, self.config = camera, config
         self.sensor: Sensor = sensor if sensor is not None else default_sensor(camera, config, white)
@@ -68,7 +70,7 @@ class Odometry:
         self.segment = -1
         self.next_id = 0
         self.watch = Stopwatch()
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="select")
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="select") if threads else None
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
@@ -173,15 +175,13 @@ class Odometry:
         with self.watch("trace"):
             self.window.trace(pyramid[0], pose, affine, frame.exposure or 1.0)
         self._insert(frame, pyramid, pose, affine, fixed=False)
-        selected = self._beside.submit(
-            self._select, raw, pyramid
-        )  # depth is measured beside the optimisation
+        chosen = self._select_beside(raw, pyramid)
         with self.watch("optimise"):
             report = self.window.update()
         with self.watch("refine"):
             self._refine_waiting()
         with self.watch("wait"):
-            self.window.add_candidates(selected.result())
+            self.window.add_candidates(chosen())
         self._renew_reference(pyramid)
         self._last = self.window.keyframes[-1].pose
         return report
@@ -234,6 +234,13 @@ class Odometry:
         self.next_id += 1
         self.window.insert(keyframe, pyramid[0])
         self._exposure = keyframe.exposure
+
+    def _select_beside(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> Callable[[], Candidates]:
+        """Begin to select; the candidates are what the function that is returned waits for."""
+        if self._beside is not None:
+            return self._beside.submit(self._select, raw, pyramid).result
+        selected = self._select(raw, pyramid)
+        return lambda: selected
 
     def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> Candidates:
         """Candidates of a new keyframe; reads nothing but its image, so it may run beside the optimisation."""

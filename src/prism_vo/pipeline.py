@@ -78,7 +78,7 @@ def run(
     if out is not None:
         check_free(out, force)
     sensor = sensor_for(sequence.camera, config, sequence.white, sequence[0])
-    odometry = Odometry(sequence.camera, config, sensor)
+    odometry = Odometry(sequence.camera, config, sensor, threads=threads)
     # made last: input that cannot be used leaves no folder, and older results as they were
     folder = ResultsFolder(out, sequence, config, force) if out is not None else None
     indices: Iterable[int] = range(count)

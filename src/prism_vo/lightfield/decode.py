@@ -27,7 +27,6 @@ from prism_vo.optics.photometric import (
 )
 from prism_vo.types import DecodedFrame, FloatImage, PointDepth, RawFrame
 
-MID_GREY = 110.0
 TABLES_KEPT = 4  # focus tables, one a slope
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
@@ -59,7 +58,6 @@ class Decoder:
         self._focus_tables: dict[float, FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SensorNoise | None = None
-        self._noise_gain: float | None = None
 
     @property
     def view(self) -> FocusedView:
@@ -103,16 +101,6 @@ class Decoder:
             noisy = self._prepared_raw(values + np.float32(ADDED_NOISE) * trial, self.vignetting(raw).gain)
             self._noise = self._matcher.estimate_noise(self.prepare(raw).even, noisy.even, self._fall(raw))
         return self._noise
-
-    def image_noise(self, raw: RawFrame) -> float:
-        """σ of the TF image in grey levels at mid brightness, from the sensor noise and the weights of ``focus``."""
-        if self._noise_gain is None:
-            sensor = self.camera.calibration.sensor
-            rng = np.random.default_rng(0)
-            unit = rng.standard_normal((sensor.height, sensor.width)).astype(np.float32) + np.float32(100.0)
-            flat = self._focused(self._prepared_raw(unit, np.ones_like(unit)), self._focus_slope.now)
-            self._noise_gain = float(np.median(np.abs(flat - 100.0)) / 0.6745)
-        return self._noise_gain * float(np.sqrt(self.sensor_noise(raw).variance(MID_GREY)))
 
     def _fall(self, raw: RawFrame) -> float:
         return transmission_fall(self.vignetting(raw), self.geometry.radius)
