@@ -10,7 +10,7 @@ With the curvature ``b' = db/dh`` of the normal equation and the pitch ℓ of th
 max(1, 1/(ℓ h)²) counts how often the window's sums repeat one raw pixel. κ (noise left in a sample) and α (noise in
 the score) are not assumed but measured: the first frame is matched once more with known noise added to it
 (:func:`propagation`). Then σ_n² follows from residuals without texture (:func:`fit_noise`). γ says how far model errors
-of neighbouring nodes agree: the one empirical constant, see docs/method.md.
+of neighbouring nodes agree: the one empirical constant, see docs/decoding.md.
 """
 
 from __future__ import annotations
