@@ -15,7 +15,7 @@ from prism_vo.lightfield.accumulate import W2, WI, WII, W, accumulate_block, acc
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
 RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost …
-VALLEY_SIGMAS = 3.0  # … and the slopes beside the best one: noise alone has valleys, too
+VALLEY_SIGMAS = 2.0  # … and the slopes beside the best one: noise alone has valleys, too
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
 
