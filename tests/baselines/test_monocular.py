@@ -57,7 +57,9 @@ def test_reversal_keeps_the_flow_of_the_mean_plane(started: tuple[Odometry, np.n
         p = se3.transform(T, points)
         flows.append(VIEW.focal_px * (p[:, :2] / p[:, 2:] - points[:, :2]))
     size = np.linalg.norm(flows[0], axis=1).mean()
-    assert np.linalg.norm(flows[0] - flows[1], axis=1).max() < 0.12 * size
+    apart = np.linalg.norm(flows[0] - flows[1], axis=1)
+    assert apart[4] < 0.01 * size  # in the middle; the turn bends the flow outwards from there
+    assert apart.max() < 0.2 * size
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
