@@ -14,7 +14,7 @@ class DecodeConfig:
     near: float = 0.2  # m, nearest depth searched for
     far: float = float("inf")  # m, farthest depth searched for
     view: Literal["central", "focal"] | None = None  # totally focused view; None: the one of the camera file
-    window: int | None = None  # half width of the matching window in TF pixels; None: from the camera
+    window: int | None = None  # nodes of 1.5 raw px to each side of the matching window; None: 2
     max_sigma: float = 0.02  # measurements of inverse virtual depth less certain than this are invalid
     threads: int = 2  # row bands decoded at the same time; results do not depend on it
 

@@ -3,12 +3,13 @@
 
 import numpy as np
 import pytest
-from light_fields import LightField, mini
+from light_fields import LightField, changed, mini, render
 
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError, InputError
 from prism_vo.evaluate.decoding import decoding_metrics, psnr
 from prism_vo.lightfield import Decoder
+from prism_vo.simulate import preset_camera
 from prism_vo.types import RawFrame
 
 
@@ -31,6 +32,19 @@ def test_three_speeds_give_the_same_numbers() -> None:
     sigma = np.sqrt(variance[both])
     assert np.percentile(np.abs(points.inv_virtual_depth[both] - rho[both]) / sigma, 99) < 0.01
     np.testing.assert_allclose(points.variance[both], variance[both], rtol=0.01)
+
+
+@pytest.mark.parametrize(("side", "window"), [(388, None), (384, 5)])
+def test_points_and_maps_agree_in_small_blocks_and_with_large_windows(side: int, window: int | None) -> None:
+    """194 pixels leave a block of 2 × 2 in the corner; 11 × 11 nodes are too many for a tile."""
+    field = render(changed(preset_camera("mini"), sensor={"width": side, "height": side}), "table")
+    decoder = Decoder(field.camera, DecodeConfig(threads=1, window=window), field.white)
+    frame = decoder.dense(field.raw)
+    x, y = (c.ravel() for c in np.meshgrid(*(np.arange(side // 2 - 20, side // 2),) * 2))
+    points = decoder.measure(field.raw, np.stack([x, y], -1))
+    assert points.valid[(x >= 192) & (y >= 192)].any() or side == 384
+    np.testing.assert_array_equal(points.valid, frame.valid[y, x])
+    np.testing.assert_allclose(points.inv_virtual_depth, frame.inv_virtual_depth[y, x], atol=1e-5)
 
 
 def test_results_do_not_depend_on_threads_or_repetition() -> None:

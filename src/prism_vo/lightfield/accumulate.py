@@ -7,9 +7,10 @@ samples with four neighbours in the same micro-image (its derivative by the slop
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 Two kernels do the same: :func:`accumulate_tile` for the few samples about one point, :func:`accumulate_block` for
-thousands. A tile's working values lie in one array, row after row at distances known when the kernel is compiled:
-only then does the compiler see that no loop overwrites what it reads, and vectorises them. Its loops run over all
-samples in multiples of LANES, so none is left for a slow remainder; for a block that would be mostly waste.
+thousands; :func:`accumulate` takes the first when it is given a tile. A tile's working values lie in one array, row
+after row at distances known when the kernel is compiled: only then does the compiler see that no loop overwrites what
+it reads, and vectorises them. Its loops run over all samples in multiples of LANES, so none is left for a slow
+remainder; for a block that would be mostly waste.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ OUTSIDE = np.float32(
 
 @njit(nogil=True, cache=True)
 def new_tile(nx):  # type: ignore[no-untyped-def]
-    """A working array for tiles ``nx`` samples wide."""
+    """A working array for square tiles ``nx`` samples wide; empty where that is no tile (0, or too large)."""
+    if nx == 0 or nx * nx > MOST_SAMPLES:
+        return np.zeros(0, np.float32)
     work = np.zeros(WORK, np.float32)
     for k in range(MOST_SAMPLES):
         work[COLUMN * STRIDE + PAD + k], work[ROW * STRIDE + PAD + k] = k % nx, k // nx
@@ -114,12 +117,7 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
     flat = raw.ravel()
     zero, one, offset, ramp, far_out = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM), f32(OUTSIDE)
     h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
-    reach, inv_r2, drop, border = (
-        f32(radius / slope),
-        f32(1.0 / (radius * radius)),
-        f32(fall),
-        f32(radius),
-    )
+    reach, border, inv_r2, drop = f32(radius / slope), f32(radius), f32(1.0 / (radius * radius)), f32(fall)
     left, top, dt = f32(x0), f32(y0), f32(step)
     half_x, half_y = f32(0.5 * step * (nx - 1)), f32(0.5 * step * (ny - 1))
     samples = (nx * ny + LANES - 1) // LANES * LANES
@@ -133,9 +131,9 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
             continue
         if stride > 1 and (where[n, 2] % stride != 0 or where[n, 3] % stride != 0):
             continue
+        # a row more to each side: neighbours for gradients
         row0, row1 = (
-            int(np.ceil((home_y - reach) * inv_step))
-            - 1,  # a row more to each side: neighbours for gradients
+            int(np.ceil((home_y - reach) * inv_step)) - 1,
             int(np.floor((home_y + reach) * inv_step)) + 1,
         )
         first = max(0, row0 * nx) // LANES * LANES + PAD
@@ -311,3 +309,32 @@ def accumulate_block(  # type: ignore[no-untyped-def]
                     s8[p] += w
                     s9[p] += w * (right - left_)
                     s10[p] += w * (below - above)
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def accumulate(  # type: ignore[no-untyped-def]
+    raw,
+    near,
+    where,
+    count,
+    radius,
+    slope,
+    stride,
+    fall,
+    x0,
+    y0,
+    step,
+    nx,
+    ny,
+    with_slope,
+    taps,
+    tile,
+    at,
+    sums,
+):
+    """Sums for nx × ny samples; ``tile``: of ``new_tile(nx)`` for a square of them about a point, else empty."""
+    box = (raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope)
+    if len(tile) > 0:
+        accumulate_tile(*box, tile, at, sums)
+    else:
+        accumulate_block(*box, taps, at, sums)

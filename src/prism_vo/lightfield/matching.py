@@ -27,8 +27,7 @@ from prism_vo.lightfield.accumulate import (
     WY,
     G,
     W,
-    accumulate_block,
-    accumulate_tile,
+    accumulate,
     gather_lenses,
     new_tile,
 )
@@ -53,46 +52,9 @@ def score(  # type: ignore[no-untyped-def]
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     left, top = x0 - (w + 1) * pitch, y0 - (w + 1) * pitch
-    if mx * my <= MOST_SAMPLES:
-        accumulate_tile(
-            raw,
-            near,
-            where,
-            count,
-            radius,
-            slope,
-            stride,
-            fall,
-            left,
-            top,
-            pitch,
-            mx,
-            my,
-            True,
-            tile,
-            at,
-            sums,
-        )
-    else:
-        accumulate_block(
-            raw,
-            near,
-            where,
-            count,
-            radius,
-            slope,
-            stride,
-            fall,
-            left,
-            top,
-            pitch,
-            mx,
-            my,
-            True,
-            taps,
-            at,
-            sums,
-        )
+    accumulate(
+        raw, near, where, count, radius, slope, stride, fall, left, top, pitch, mx, my, True, taps, tile, at, sums,
+    )  # fmt: skip
     _node_values(sums, mx * my, np.float32(0.5 / (pitch * slope)))
     side = 2 * w + 1
     for row in range(ny):
@@ -255,7 +217,7 @@ def measure_blocks(  # type: ignore[no-untyped-def]
     line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
         len(ladder), len(seek), nodes, seekers, block, window, index.size
     )
-    tile = new_tile(1)  # a block of a single pixel
+    tile = new_tile(0)  # too many samples
     start = np.zeros((block, block))
     half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
     for by in range(first, last):

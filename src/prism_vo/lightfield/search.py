@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prism_vo.lightfield.accumulate import W2, WI, WII, W, accumulate_block, accumulate_tile
+from prism_vo.lightfield.accumulate import W2, WI, WII, W, accumulate
 
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
@@ -33,16 +33,10 @@ def search(  # type: ignore[no-untyped-def]
     w, side = SEARCH_WINDOW, SEARCH_SIDE
     mx, my = nx + 2 * w, ny + 2 * w
     for k in range(len(seek)):
-        if nx * ny == 1:
-            accumulate_tile(
-                raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
-                x0 - w * step, y0 - w * step, step, mx, my, False, tile, at, sums,
-            )  # fmt: skip
-        else:
-            accumulate_block(
-                raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
-                x0 - w * step, y0 - w * step, step, mx, my, False, taps, at, sums,
-            )  # fmt: skip
+        accumulate(
+            raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
+            x0 - w * step, y0 - w * step, step, mx, my, False, taps, tile, at, sums,
+        )  # fmt: skip
         for p in range(mx * my):
             weight = max(sums[W, p], np.float32(1e-6))
             sums[WII, p] -= sums[WI, p] * sums[WI, p] / weight

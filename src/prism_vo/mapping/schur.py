@@ -89,7 +89,9 @@ def solve(
     frames = np.zeros(len(system.b_frames))
     try:
         scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-30))
-        factor = scipy.linalg.cho_factor(h * scale[:, None] * scale[None, :], check_finite=True)
+        with np.errstate(invalid="ignore"):  # what is not finite is refused by the factorisation
+            scaled = h * scale[:, None] * scale[None, :]
+        factor = scipy.linalg.cho_factor(scaled, check_finite=True)
         frames[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
     except (np.linalg.LinAlgError, ValueError):
         return Step(frames, np.zeros_like(h_points), ok=False)
