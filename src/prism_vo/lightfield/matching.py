@@ -33,12 +33,12 @@ from prism_vo.lightfield.accumulate import (
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY, SEARCH_SIDE, SEARCH_WINDOW, search
 
-FROM_RUNG = 0.6  # a root further from its middle rung is solved again about the next one
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradient
-SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_COST = range(6)  # per node
-CHANNELS = 6
-CHANNEL_ROWS = (WX, WII, W2, WI, GX, GY)  # the sums that make room for them
+BOWL = 1.23  # curvature of the cost over that of the score: differences over two nodes see gradients a bit too flat
+SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST = range(7)  # per node
+CHANNELS = 7
+CHANNEL_ROWS = (WX, WII, W2, WI, GX, WY, GY)  # the sums that make room for them
 RESULTS = 6
 
 
@@ -48,7 +48,7 @@ def score(  # type: ignore[no-untyped-def]
     out,
 ):  # fmt: skip
     """At one rung, for nx × ny nodes: window sums of the channels SCORE (b), COST (C), FREEDOM, MEAN (ΣĪ) and of
-    FREEDOM and COST weighted with the squared gradient."""
+    FREEDOM, SCORE and COST weighted with the squared gradient → ``out`` (ny, nx, CHANNELS)."""
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     left, top = x0 - (w + 1) * pitch, y0 - (w + 1) * pitch
@@ -69,7 +69,7 @@ def score(  # type: ignore[no-untyped-def]
                 total = np.float32(0.0)
                 for dx in range(1, side + 1):
                     total += line[channel, col + dx]
-                out[channel, row, col] = total
+                out[row, col, channel] = total
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -86,20 +86,28 @@ def _node_values(sums, count, factor):  # type: ignore[no-untyped-def]
         known = sums[G, p] > share * sums[W, p]
         gx, gy = sums[GX, p] / with_gradient, sums[GY, p] / with_gradient
         steep = gx * gx + gy * gy if known else nothing
-        sums[WX, p] = factor * (gx * across_x + gy * across_y) if known else nothing
+        slant = factor * (gx * across_x + gy * across_y) if known else nothing
+        sums[WX, p] = slant
         sums[WII, p] = cost
         sums[W2, p] = freedom
         sums[WI, p] = mean
         sums[GX, p] = steep * freedom
+        sums[WY, p] = steep * slant
         sums[GY, p] = steep * cost
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _between(table, row, col, fy, fx):  # type: ignore[no-untyped-def]
-    """Window sums at a point between four nodes: the window slides smoothly."""
-    upper = table[row, col] + fx * (table[row, col + 1] - table[row, col])
-    lower = table[row + 1, col] + fx * (table[row + 1, col + 1] - table[row + 1, col])
-    return upper + fy * (lower - upper)
+def _between(table, node, share, channel):  # type: ignore[no-untyped-def]
+    """A window sum at a point between four nodes: the window slides smoothly."""
+    (row, col), (w00, w01, w10, w11) = node, share
+    upper = w00 * table[row, col, channel] + w01 * table[row, col + 1, channel]
+    return upper + w10 * table[row + 1, col, channel] + w11 * table[row + 1, col + 1, channel]
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _at_root(low, high, share, bowl):  # type: ignore[no-untyped-def]
+    """A cost between two rungs: the chord less the sag of a parabola with that difference of slopes."""
+    return low + share * (high - low) - BOWL * bowl * share * (1.0 - share)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -107,69 +115,83 @@ def refine(  # type: ignore[no-untyped-def]
     raw, near, where, count, radius, ladder, strides, fall, x0, y0, pitch, mx, my, window, gx, gy, pace, nx, ny,
     start, line, taps, tile, at, sums, table, done, out,
 ):  # fmt: skip
-    """Root of b near the slope ``start`` (NaN: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy) on.
+    """Root of b near the rung ``start`` (negative: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy).
 
     The block has mx × my nodes, ``pitch`` raw px apart from (x0, y0) on; a rung is evaluated for all of them when
-    the first sample asks for it. ``out``: slope, db/dslope, residual variance, mean grey, redundancy, residual variance
-    where the gradients are.
+    the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines and smaller gradients on the TF
+    grid): b h² is straight, and two rungs with the root between them suffice. ``out``: slope, db/dslope, residual
+    variance, mean grey, redundancy, residual variance where the gradients are.
     """
     last = len(ladder) - 1
     done[:] = False
-    log_step = np.log(ladder[1] / ladder[0])
     side2 = (2 * window + 1) ** 2
     for row in range(ny):
         node_y = min(int(gy + pace * row), my - 2)
         fy = np.float32(gy + pace * row - node_y)
         for col in range(nx):
             out[0, row, col] = np.nan
-            if not start[row, col] > 0.0:
+            k = start[row, col]
+            if k < 0:
                 continue
             node_x = min(int(gx + pace * col), mx - 2)
             fx = np.float32(gx + pace * col - node_x)
-            k = min(max(int(np.rint(np.log(start[row, col] / ladder[0]) / log_step)), 1), last - 1)
-            t, linear, bend = np.nan, 0.0, 0.0
-            free, low_free, high_free = 0.0, 1.0, 1.0
+            node, one = (node_y, node_x), np.float32(1.0)
+            share = ((one - fy) * (one - fx), (one - fy) * fx, fy * (one - fx), fy * fx)
+            low, high, free, high_free = 0.0, 0.0, 0.0, 0.0
             for _ in range(STEPS_WALKED):
-                for rung in range(k - 1, k + 2):
+                for rung in range(k, k + 2):
                     if not done[rung]:
                         score(
                             raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, pitch,
                             mx, my, window, line, taps, tile, at, sums, table[rung],
                         )  # fmt: skip
                         done[rung] = True
-                free = _between(table[k, FREEDOM], node_y, node_x, fy, fx)  # per lens the score is straighter
-                low_free = max(_between(table[k - 1, FREEDOM], node_y, node_x, fy, fx), 1e-3)
-                high_free = max(_between(table[k + 1, FREEDOM], node_y, node_x, fy, fx), 1e-3)
-                low = _between(table[k - 1, SCORE], node_y, node_x, fy, fx) * free / low_free
-                mid = _between(table[k, SCORE], node_y, node_x, fy, fx)
-                high = _between(table[k + 1, SCORE], node_y, node_x, fy, fx) * free / high_free
-                linear, bend = 0.5 * (high - low), 0.5 * (high + low) - mid
-                move = 0
-                if low > 0.0:
-                    move = -1
-                elif high < 0.0:
-                    move = 1
-                else:
-                    t = 0.0
-                    for _ in range(4):  # root of the parabola through three rungs; its bend is small
-                        t = -(mid + bend * t * t) / max(linear, 1e-12)
-                    move = (1 if t > 0.0 else -1) if abs(t) > FROM_RUNG else 0
-                if move == 0 or k + move < 1 or k + move > last - 1:
+                free = max(_between(table[k], node, share, FREEDOM), 1e-3)
+                high_free = max(_between(table[k + 1], node, share, FREEDOM), 1e-3)
+                low = _between(table[k], node, share, SCORE) / free * ladder[k] ** 2
+                high = _between(table[k + 1], node, share, SCORE) / high_free * ladder[k + 1] ** 2
+                move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
+                if move == 0 or k + move < 0 or k + move > last - 1:
                     break
                 k += move
-            if not abs(t) <= 1.0 or free < LEAST_REDUNDANCY * side2:
+            if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
                 continue
-            c_low = _between(table[k - 1, COST], node_y, node_x, fy, fx) / low_free
-            c_mid = _between(table[k, COST], node_y, node_x, fy, fx) / free
-            c_high = _between(table[k + 1, COST], node_y, node_x, fy, fx) / high_free
-            slope = ladder[k] * np.exp(t * log_step)
+            t, step = low / (low - high), ladder[k + 1] - ladder[k]
+            slope = ladder[k] + t * step
+            rise = (high - low) / (slope * slope)
+            steep = max(_between(table[k], node, share, STEEP), 1e-12)
+            high_steep = max(_between(table[k + 1], node, share, STEEP), 1e-12)
+            steep_rise = (
+                _between(table[k + 1], node, share, STEEP_SCORE) / high_steep
+                - _between(table[k], node, share, STEEP_SCORE) / steep
+            )
             out[0, row, col] = slope
-            out[1, row, col] = (linear + 2.0 * bend * t) / (slope * log_step)
-            out[2, row, col] = c_mid + 0.5 * (c_high - c_low) * t + (0.5 * (c_high + c_low) - c_mid) * t * t
-            out[3, row, col] = _between(table[k, MEAN], node_y, node_x, fy, fx) / side2
+            out[1, row, col] = rise * free / step
+            out[2, row, col] = _at_root(
+                _between(table[k], node, share, COST) / free,
+                _between(table[k + 1], node, share, COST) / high_free,
+                t,
+                rise * step,
+            )
+            out[3, row, col] = _between(table[k], node, share, MEAN) / side2
             out[4, row, col] = free
-            steep = max(_between(table[k, STEEP], node_y, node_x, fy, fx), 1e-12)
-            out[5, row, col] = _between(table[k, STEEP_COST], node_y, node_x, fy, fx) / steep
+            out[5, row, col] = _at_root(
+                _between(table[k], node, share, STEEP_COST) / steep,
+                _between(table[k + 1], node, share, STEEP_COST) / high_steep,
+                t,
+                steep_rise * step,
+            )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _rungs(slopes, ladder, out):  # type: ignore[no-untyped-def]
+    """Rung below each slope, one that has a rung above it; −1 for NaN."""
+    log_step = np.log(ladder[1] / ladder[0])
+    for row in range(slopes.shape[0]):
+        for col in range(slopes.shape[1]):
+            slope = slopes[row, col]
+            rung = np.floor(np.log(slope / ladder[0]) / log_step) if slope > 0.0 else -1.0
+            out[row, col] = min(max(int(rung), 0), len(ladder) - 2) if slope > 0.0 else -1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -182,6 +204,7 @@ def measure_points(  # type: ignore[no-untyped-def]
     ``pitch, seek_pitch``: spacing of the nodes of matching and search in raw px.
     """
     tile, seek_tile = new_tile(2 * window + 4), new_tile(SEARCH_SIDE)
+    start = np.zeros((1, 1), np.int64)
     line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
         len(ladder), len(seek), 2, 1, 1, window, index.size
     )
@@ -198,10 +221,11 @@ def measure_points(  # type: ignore[no-untyped-def]
             raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - x0, seek_y * seek_pitch - y0,
             seek_pitch, 1, 1, line, taps, seek_tile, at, sums, cost, freedom, best,
         )  # fmt: skip
+        _rungs(best, ladder, start)
         refine(
             raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
             2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
-            best, line, taps, tile, at, sums, table, done, result,
+            start, line, taps, tile, at, sums, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
@@ -218,7 +242,8 @@ def measure_blocks(  # type: ignore[no-untyped-def]
         len(ladder), len(seek), nodes, seekers, block, window, index.size
     )
     tile = new_tile(0)  # too many samples
-    start = np.zeros((block, block))
+    start, rungs = np.zeros((block, block), np.int64), np.zeros((seekers, seekers), np.int64)
+    seek_cols = np.zeros(block, np.int64)
     half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
     for by in range(first, last):
         for bx in range((width + block - 1) // block):
@@ -239,12 +264,13 @@ def measure_blocks(  # type: ignore[no-untyped-def]
                 raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - left, seek_y * seek_pitch - top,
                 seek_pitch, sx, sy, line, taps, tile, at, sums, cost, freedom, best,
             )  # fmt: skip
+            _rungs(best, ladder, rungs)
+            for col in range(nx):
+                seek_cols[col] = int(np.floor((cx + scale * col) / seek_pitch + 0.5) - seek_x)
             for row in range(ny):
                 seek_row = int(np.floor((cy + scale * row) / seek_pitch + 0.5) - seek_y)
                 for col in range(nx):
-                    start[row, col] = best[
-                        seek_row, int(np.floor((cx + scale * col) / seek_pitch + 0.5) - seek_x)
-                    ]
+                    start[row, col] = rungs[seek_row, seek_cols[col]]
             refine(
                 raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - left,
                 node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y,
@@ -265,7 +291,7 @@ def _scratch(rungs, seek_rungs, nodes, seekers, block, window, lenses):  # type:
         np.zeros((seek_rungs, seekers, seekers), np.float32),
         np.zeros((seek_rungs, seekers, seekers), np.float32),
         np.zeros((seekers, seekers)),
-        np.zeros((rungs, CHANNELS, nodes, nodes), np.float32),
+        np.zeros((rungs, nodes, nodes, CHANNELS), np.float32),
         np.zeros(rungs, np.bool_),
         np.zeros((RESULTS, block, block), np.float32),
         np.zeros((lenses, 10), np.float32),

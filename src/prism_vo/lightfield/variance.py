@@ -24,7 +24,7 @@ from scipy.optimize import nnls
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
-MODEL_ERROR_SHARE = 0.8  # γ
+MODEL_ERROR_SHARE = 1.0  # γ
 ADDED_NOISE = 1.0  # grey levels, standard deviation of the noise added on trial
 FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels: what 8-bit quantisation alone leaves
