@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that lay micro-images over samples of the TF grid at one stereo slope and sum over the lenses.
+"""Kernels that lay micro-images over a box of samples of the TF grid at one stereo slope and sum over the lenses.
 
-Per sample p of the tile, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
+Per sample p of the box, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
 ``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``, and the gradient ``Σw, Σw∇I`` over the
 samples with four neighbours in the same micro-image (its derivative by the slope).
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
-Two kernels do the same: :func:`accumulate_tile` for the few samples about one point, :func:`accumulate_block` for
-thousands; :func:`accumulate` takes the first when it is given a tile. A tile's working values lie in one array, row
-after row at distances known when the kernel is compiled: only then does the compiler see that no loop overwrites what
-it reads, and vectorises them. Its loops run over all samples in multiples of LANES, so none is left for a slow
-remainder; for a block that would be mostly waste.
+All values lie in the rows of one working array, at distances known when the kernels are compiled: only then does the
+compiler see that no loop overwrites what it reads, and vectorises them. Two kernels do the same: :func:`_sum_tile`
+for the few samples about one point (TILE columns), :func:`_sum_block` for many. The loops of a tile run over all
+samples in multiples of LANES, so none is left for a slow remainder; for a block that would be mostly waste.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ from numba import njit
 W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY = range(11)
 SUMS = 11
 COST_SUMS = 4
-COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE, WEIGHTED = 11, 12, 13, 17, 18, 19, 20, 21, 22
+COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE = 11, 12, 13, 17, 18, 19, 20, 21
 LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
-MOST_SAMPLES = 128  # of a tile
+TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance
+WIDEST = 54  # samples a side of the largest box
 PAD = 32  # samples before and after: neighbours of the first and the last row
-STRIDE = MOST_SAMPLES + 2 * PAD  # between rows of the working array
-WORK = 23 * STRIDE
+STRIDE = WIDEST * WIDEST + 2 * PAD  # between rows of the working array
+WORK = 22 * STRIDE
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.4  # outer share of a micro-image's area over which weights ramp down to zero
 OUTSIDE = np.float32(
@@ -35,13 +35,12 @@ OUTSIDE = np.float32(
 
 
 @njit(nogil=True, cache=True)
-def new_tile(nx):  # type: ignore[no-untyped-def]
-    """A working array for square tiles ``nx`` samples wide; empty where that is no tile (0, or too large)."""
-    if nx == 0 or nx * nx > MOST_SAMPLES:
-        return np.zeros(0, np.float32)
+def new_work(columns):  # type: ignore[no-untyped-def]
+    """Working array; sum s of sample p lies at s·STRIDE + PAD + p. ``columns``: of boxes that are tiles, or 0."""
     work = np.zeros(WORK, np.float32)
-    for k in range(MOST_SAMPLES):
-        work[COLUMN * STRIDE + PAD + k], work[ROW * STRIDE + PAD + k] = k % nx, k // nx
+    if 0 < columns <= TILE:
+        for k in range(TILE * TILE):
+            work[COLUMN * STRIDE + PAD + k], work[ROW * STRIDE + PAD + k] = k % columns, k // columns
     return work
 
 
@@ -103,21 +102,17 @@ def gather_lenses(lenses, index, grid, slope, pad, x0, y0, x1, y1, near, where):
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def accumulate_tile(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, z, at, sums
+def _sum_tile(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, at, z
 ):
-    """Fill ``sums[:, row * nx + col]`` for the samples ``(x0 + step·col, y0 + step·row)``, raw px from the box.
-
-    ``raw``: padded image. ``fall``: transmission V = 1 − fall·q at relative area q = r²/R². ``stride``: use
-    every n-th lens. ``z``: of :func:`new_tile`, ``at``: scratch. Works lens by lens in short passes (positions, memory
-    reads, arithmetic, sums) over the rows of the tile it reaches.
-    """
+    """Lens by lens in short passes (positions, memory reads, arithmetic and sums) over the rows the lens reaches."""
     f32, size = np.float32, np.uint64
     width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
     flat = raw.ravel()
     zero, one, offset, ramp, far_out = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM), f32(OUTSIDE)
     h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
-    reach, border, inv_r2, drop = f32(radius / slope), f32(radius), f32(1.0 / (radius * radius)), f32(fall)
+    reach, inv_r2, drop = f32(radius / slope), f32(1.0 / (radius * radius)), f32(fall)
+    rim = f32(radius * (1.0 - 1e-4))  # no rounding lets a sample in that was not read
     left, top, dt = f32(x0), f32(y0), f32(step)
     half_x, half_y = f32(0.5 * step * (nx - 1)), f32(0.5 * step * (ny - 1))
     samples = (nx * ny + LANES - 1) // LANES * LANES
@@ -127,17 +122,20 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
-        if abs(home_x - half_x) > reach + half_x or abs(home_y - half_y) > reach + half_y:
+        beside_x, beside_y = (
+            max(abs(home_x - half_x) - half_x, zero),
+            max(abs(home_y - half_y) - half_y, zero),
+        )
+        if beside_x * beside_x + beside_y * beside_y >= reach * reach:
             continue
         if stride > 1 and (where[n, 2] % stride != 0 or where[n, 3] % stride != 0):
             continue
+        row0, row1 = int(np.ceil((home_y - reach) * inv_step)), int(np.floor((home_y + reach) * inv_step))
+        col0, col1 = int(np.ceil((home_x - reach) * inv_step)), int(np.floor((home_x + reach) * inv_step))
         # a row more to each side: neighbours for gradients
-        row0, row1 = (
-            int(np.ceil((home_y - reach) * inv_step)) - 1,
-            int(np.floor((home_y + reach) * inv_step)) + 1,
-        )
-        first = max(0, row0 * nx) // LANES * LANES + PAD
-        last = min(samples, ((row1 + 1) * nx + LANES - 1) // LANES * LANES) + PAD
+        first = max(0, (row0 - 1) * nx) // LANES * LANES + PAD
+        last = min(samples, ((row1 + 2) * nx + LANES - 1) // LANES * LANES) + PAD
+        row0, row1, col0, col1 = max(row0, 0), min(row1, ny - 1), max(col0, 0), min(col1, nx - 1)
         base = size(where[n, 1]) * width + size(where[n, 0])
         fx, fy, a, b, c, d = near[n, 4], near[n, 5], near[n, 6], near[n, 7], near[n, 8], near[n, 9]
         for t in range(first, last):
@@ -148,18 +146,18 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
             )
             q = (rx * rx + ry * ry) * inv_r2
             z[k + size(WEIGHT * STRIDE)] = max(min(one, (one - q) * ramp), zero) * (one - drop * q)
-            z[k + size(INSIDE * STRIDE)] = border - max(abs(rx), abs(ry))
-            rx, ry = min(max(rx, -border), border), min(max(ry, -border), border)  # never far from the lens
+            z[k + size(INSIDE * STRIDE)] = rim - max(abs(rx), abs(ry))
             px, py = fx + a * rx + b * ry, fy + c * rx + d * ry
             x, y = np.int32(px), np.int32(py)
             z[k + size(U * STRIDE)], z[k + size(V * STRIDE)] = px - f32(x), py - f32(y)
             at[k - size(PAD)] = y * width32 + x
-        for t in range(first, last):
-            k = size(t)
-            p = base + size(np.uint32(at[k - size(PAD)]))
-            z[k + size(TAP * STRIDE)], z[k + size((TAP + 1) * STRIDE)] = flat[p], flat[p + one_on]
-            z[k + size((TAP + 2) * STRIDE)] = flat[p + width]
-            z[k + size((TAP + 3) * STRIDE)] = flat[p + width + one_on]
+        for row in range(row0, row1 + 1):  # memory is read only where the lens is
+            for t in range(row * nx + col0, row * nx + col1 + 1):
+                k = size(t + PAD)
+                p = base + size(np.uint32(at[size(t)]))
+                z[k + size(TAP * STRIDE)], z[k + size((TAP + 1) * STRIDE)] = flat[p], flat[p + one_on]
+                z[k + size((TAP + 2) * STRIDE)] = flat[p + width]
+                z[k + size((TAP + 3) * STRIDE)] = flat[p + width + one_on]
         for t in range(first, last):
             k = size(t)
             u, i00, i10 = z[k + size(U * STRIDE)], z[k + size(TAP * STRIDE)], z[k + size((TAP + 2) * STRIDE)]
@@ -169,22 +167,20 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
             usable = min(value, z[k + size(INSIDE * STRIDE)]) > zero
             weight = z[k + size(WEIGHT * STRIDE)] if usable else zero
             value = value - offset if usable else far_out
-            z[k + size(WEIGHT * STRIDE)] = weight
-            z[k + size(VALUE * STRIDE)] = value
-            z[k + size(WEIGHTED * STRIDE)] = weight * value
-        for t in range(first, last):
-            k = size(t)
-            weight, weighted = z[k + size(WEIGHT * STRIDE)], z[k + size(WEIGHTED * STRIDE)]
+            weighted = weight * value
             z[k + size(W * STRIDE)] += weight
             z[k + size(W2 * STRIDE)] += weight * weight
             z[k + size(WI * STRIDE)] += weighted
-            z[k + size(WII * STRIDE)] += weighted * z[k + size(VALUE * STRIDE)]
+            z[k + size(WII * STRIDE)] += weighted * value
+            z[k + size(WEIGHT * STRIDE)] = weight
+            z[k + size(VALUE * STRIDE)] = value
         if not with_slope:
             continue
         from_x, from_y = shift_x - home_x, shift_y - home_y
         for t in range(first, last):
             k = size(t)
-            weight, weighted = z[k + size(WEIGHT * STRIDE)], z[k + size(WEIGHTED * STRIDE)]
+            weight = z[k + size(WEIGHT * STRIDE)]
+            weighted = weight * z[k + size(VALUE * STRIDE)]
             dx = dt * z[k + size(COLUMN * STRIDE)] + from_x
             dy = dt * z[k + size(ROW * STRIDE)] + from_y
             z[k + size(WX * STRIDE)] += weight * dx
@@ -194,22 +190,20 @@ def accumulate_tile(  # type: ignore[no-untyped-def]
         for t in range(first, last):  # differences within one micro-image: mixing lenses would bias
             k = size(t)
             right, left_ = z[k + size(VALUE * STRIDE + 1)], z[k + size(VALUE * STRIDE - 1)]
-            below, above = z[size(t + nx) + size(VALUE * STRIDE)], z[size(t - nx) + size(VALUE * STRIDE)]
+            below, above = z[k + size(VALUE * STRIDE + TILE)], z[k + size(VALUE * STRIDE - TILE)]
             weight = (
                 z[k + size(WEIGHT * STRIDE)] if min(min(right, left_), min(below, above)) > stop else zero
             )
             z[k + size(G * STRIDE)] += weight
             z[k + size(GX * STRIDE)] += weight * (right - left_)
             z[k + size(GY * STRIDE)] += weight * (below - above)
-    for s in range(SUMS if with_slope else COST_SUMS):
-        sums[s, : nx * ny] = z[s * STRIDE + PAD : s * STRIDE + PAD + nx * ny]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def accumulate_block(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, taps, at, sums
+def _sum_block(  # type: ignore[no-untyped-def]
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, at, z
 ):
-    """What :func:`accumulate_tile` does, for a rectangle of any size; ``taps``, ``at``: scratch."""
+    """What :func:`_sum_tile` does, lens by lens on the rectangle the lens reaches."""
     f32, size = np.float32, np.uint64
     width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
     flat = raw.ravel()
@@ -223,11 +217,8 @@ def accumulate_block(  # type: ignore[no-untyped-def]
     )
     left, top, dt = f32(x0), f32(y0), f32(step)
     half_x, half_y = f32(0.5 * step * (nx - 1)), f32(0.5 * step * (ny - 1))
-    i00, i01, i10, i11, us, vs, weight = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
     for s in range(SUMS if with_slope else COST_SUMS):
-        sums[s, : nx * ny] = zero
-    s0, s1, s2, s3 = sums[W], sums[W2], sums[WI], sums[WII]
-    s4, s5, s6, s7, s8, s9, s10 = sums[WX], sums[WY], sums[WIX], sums[WIY], sums[G], sums[GX], sums[GY]
+        z[s * STRIDE + PAD : s * STRIDE + PAD + nx * ny] = zero
     stop = -offset
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
@@ -255,86 +246,78 @@ def accumulate_block(  # type: ignore[no-untyped-def]
                 rx = rx0 + pace * f32(t)
                 px, py = ax + a * rx, ay + c * rx
                 x, y = np.int32(px), np.int32(py)
-                us[size(start + t)], vs[size(start + t)] = px - f32(x), py - f32(y)
-                at[size(start + t)] = y * width32 + x
+                k = size(start + t)
+                z[k + size(U * STRIDE)], z[k + size(V * STRIDE)] = px - f32(x), py - f32(y)
+                at[k] = y * width32 + x
                 q = (rx * rx + q0) * inv_r2
-                weight[size(start + t)] = max(min(one, (one - q) * ramp), zero) * (one - drop * q)
+                z[k + size(WEIGHT * STRIDE)] = max(min(one, (one - q) * ramp), zero) * (one - drop * q)
         total = rows * m
         for t in range(total):
             k, p = size(t), base + size(np.uint32(at[size(t)]))
-            i00[k], i01[k], i10[k], i11[k] = (
-                flat[p],
-                flat[p + one_on],
-                flat[p + width],
-                flat[p + width + one_on],
-            )
-        for t in range(total):
+            z[k + size(TAP * STRIDE)], z[k + size((TAP + 1) * STRIDE)] = flat[p], flat[p + one_on]
+            z[k + size((TAP + 2) * STRIDE)] = flat[p + width]
+            z[k + size((TAP + 3) * STRIDE)] = flat[p + width + one_on]
+        for t in range((total + LANES - 1) // LANES * LANES):
             k = size(t)
-            upper = i00[k] + us[k] * (i01[k] - i00[k])
-            value = upper + vs[k] * (i10[k] + us[k] * (i11[k] - i10[k]) - upper)
+            u, i00, i10 = z[k + size(U * STRIDE)], z[k + size(TAP * STRIDE)], z[k + size((TAP + 2) * STRIDE)]
+            upper = i00 + u * (z[k + size((TAP + 1) * STRIDE)] - i00)
+            lower = i10 + u * (z[k + size((TAP + 3) * STRIDE)] - i10)
+            value = upper + z[k + size(V * STRIDE)] * (lower - upper)
             usable = value > zero
-            w = weight[k] if usable else zero
-            weight[k] = w
-            i00[k] = w * (value - offset)
-            i01[k] = value - offset
+            weight = z[k + size(WEIGHT * STRIDE)] if usable else zero
+            z[k + size(WEIGHT * STRIDE)] = weight
+            z[k + size(VALUE * STRIDE)] = value - offset
+            z[k + size(TAP * STRIDE)] = weight * (value - offset)
         for row in range(rows):
-            first, start = (row0 + row) * nx + col0, row * m
+            first, start = (row0 + row) * nx + col0 + PAD, row * m
             for t in range(m):
                 k, p = size(start + t), size(first + t)
-                w, wi = weight[k], i00[k]
-                s0[p] += w
-                s1[p] += w * w
-                s2[p] += wi
-                s3[p] += wi * i01[k]
-            if with_slope:
-                dy, dx0, ddx = (dt * f32(row0 + row) - home_y) + shift_y, rx0 * inv_h + shift_x, pace * inv_h
-                for t in range(m):
-                    k, p = size(start + t), size(first + t)
-                    w, wi, dx = weight[k], i00[k], dx0 + ddx * f32(t)
-                    s4[p] += w * dx
-                    s5[p] += w * dy
-                    s6[p] += wi * dx
-                    s7[p] += wi * dy
-                if row == 0 or row == rows - 1:
-                    continue
-                for t in range(1, m - 1):  # differences within one micro-image: mixing lenses would bias
-                    k, p = size(start + t), size(first + t)
-                    right, left_, below, above = (
-                        i01[k + one_on],
-                        i01[k - one_on],
-                        i01[k + size(m)],
-                        i01[k - size(m)],
-                    )
-                    w = weight[k] if min(min(right, left_), min(below, above)) > stop else zero
-                    s8[p] += w
-                    s9[p] += w * (right - left_)
-                    s10[p] += w * (below - above)
+                weight, weighted = z[k + size(WEIGHT * STRIDE)], z[k + size(TAP * STRIDE)]
+                z[p + size(W * STRIDE)] += weight
+                z[p + size(W2 * STRIDE)] += weight * weight
+                z[p + size(WI * STRIDE)] += weighted
+                z[p + size(WII * STRIDE)] += weighted * z[k + size(VALUE * STRIDE)]
+            if not with_slope:
+                continue
+            dy, dx0 = (dt * f32(row0 + row) - home_y) + shift_y, rx0 * inv_h + shift_x
+            for t in range(m):
+                k, p = size(start + t), size(first + t)
+                weight, weighted, dx = (
+                    z[k + size(WEIGHT * STRIDE)],
+                    z[k + size(TAP * STRIDE)],
+                    dx0 + dt * f32(t),
+                )
+                z[p + size(WX * STRIDE)] += weight * dx
+                z[p + size(WY * STRIDE)] += weight * dy
+                z[p + size(WIX * STRIDE)] += weighted * dx
+                z[p + size(WIY * STRIDE)] += weighted * dy
+            if row == 0 or row == rows - 1:
+                continue
+            for t in range(1, m - 1):  # differences within one micro-image: mixing lenses would bias
+                k, p = size(start + t), size(first + t)
+                right, left_ = z[k + size(VALUE * STRIDE + 1)], z[k + size(VALUE * STRIDE - 1)]
+                below = z[size(start + t + m) + size(VALUE * STRIDE)]
+                above = z[size(start + t - m) + size(VALUE * STRIDE)]
+                weight = (
+                    z[k + size(WEIGHT * STRIDE)] if min(min(right, left_), min(below, above)) > stop else zero
+                )
+                z[p + size(G * STRIDE)] += weight
+                z[p + size(GX * STRIDE)] += weight * (right - left_)
+                z[p + size(GY * STRIDE)] += weight * (below - above)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def accumulate(  # type: ignore[no-untyped-def]
-    raw,
-    near,
-    where,
-    count,
-    radius,
-    slope,
-    stride,
-    fall,
-    x0,
-    y0,
-    step,
-    nx,
-    ny,
-    with_slope,
-    taps,
-    tile,
-    at,
-    sums,
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope, at, work
 ):
-    """Sums for nx × ny samples; ``tile``: of ``new_tile(nx)`` for a square of them about a point, else empty."""
+    """Sums for the samples ``(x0 + step·col, y0 + step·row)``, col < nx, row < ny, raw px from the box of ``near``.
+
+    ``raw``: padded image. ``fall``: transmission V = 1 − fall·q at relative area q = r²/R². ``stride``: use every n-th
+    lens. ``work``: of :func:`new_work`; ``at``: scratch.
+    """
     box = (raw, near, where, count, radius, slope, stride, fall, x0, y0, step, nx, ny, with_slope)
-    if len(tile) > 0:
-        accumulate_tile(*box, tile, at, sums)
+    made_for_tiles = work[COLUMN * STRIDE + PAD + 1] > 0.0
+    if made_for_tiles and (nx == TILE or not with_slope):
+        _sum_tile(*box, at, work)
     else:
-        accumulate_block(*box, taps, at, sums)
+        _sum_block(*box, at, work)

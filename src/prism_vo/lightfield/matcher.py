@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.config import DecodeConfig
-from prism_vo.lightfield.accumulate import GREY_OFFSET
+from prism_vo.lightfield.accumulate import GREY_OFFSET, WIDEST
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.matching import RESULTS, measure_blocks, measure_points
@@ -26,11 +26,11 @@ RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the l
 NODE_PX = 1.5  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
 WINDOW = 2  # nodes to each side of the matching window
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
-SEEK_SHIFT_PX = 0.7  # the same three for the search; motion at the rim of the part it looks at
+SEEK_SHIFT_PX = 1.0  # the same three for the search; motion at the rim of the part it looks at
 SEEK_NODE_PX = 2.1
 SEEK_LENSES = 4.0  # lenses per sample, the nearest ones
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
-BLOCK = 64  # TF pixels a side of the blocks of a dense map
+LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 
 
@@ -63,6 +63,8 @@ class Matcher:
         self.pitch = NODE_PX / geometry.rest_slope
         self.seek_pitch = SEEK_NODE_PX / geometry.rest_slope
         self.window = config.window or WINDOW
+        nodes = WIDEST - 2 * self.window - 5  # that fit a box beside the window's margins
+        self.block = min(LARGEST_BLOCK, int(nodes * self.pitch / self.scale))
         self._grid = lens_grid(geometry)
 
     def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
@@ -83,9 +85,9 @@ class Matcher:
         tables = self._tables(raw, fall, self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_blocks(*tables, self.window, BLOCK, first, last, out)  # type: ignore[call-arg]
+            measure_blocks(*tables, self.window, self.block, first, last, out)  # type: ignore[call-arg]
 
-        self._bands.run(-(-view.height // BLOCK), band)
+        self._bands.run(-(-view.height // self.block), band)
         return Matches(*out)
 
     @property

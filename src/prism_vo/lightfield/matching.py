@@ -16,10 +16,12 @@ from numba import njit
 from prism_vo.lightfield.accumulate import (
     GX,
     GY,
-    MOST_SAMPLES,
-    SUMS,
+    LANES,
+    PAD,
+    STRIDE,
     W2,
     WI,
+    WIDEST,
     WII,
     WIX,
     WIY,
@@ -29,7 +31,7 @@ from prism_vo.lightfield.accumulate import (
     W,
     accumulate,
     gather_lenses,
-    new_tile,
+    new_work,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY, SEARCH_SIDE, SEARCH_WINDOW, search
 
@@ -44,7 +46,7 @@ RESULTS = 6
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def score(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, taps, tile, at, sums,
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, at, work,
     out,
 ):  # fmt: skip
     """At one rung, for nx × ny nodes: window sums of the channels SCORE (b), COST (C), FREEDOM, MEAN (ΣĪ) and of
@@ -53,18 +55,18 @@ def score(  # type: ignore[no-untyped-def]
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     left, top = x0 - (w + 1) * pitch, y0 - (w + 1) * pitch
     accumulate(
-        raw, near, where, count, radius, slope, stride, fall, left, top, pitch, mx, my, True, taps, tile, at, sums,
+        raw, near, where, count, radius, slope, stride, fall, left, top, pitch, mx, my, True, at, work,
     )  # fmt: skip
-    _node_values(sums, mx * my, np.float32(0.5 / (pitch * slope)))
+    _node_values(work, mx * my, np.float32(0.5 / (pitch * slope)))
     side = 2 * w + 1
     for row in range(ny):
         for channel in range(CHANNELS):
             source = CHANNEL_ROWS[channel]
             line[channel, :mx] = np.float32(0.0)
             for dy in range(1, side + 1):
-                first = (row + dy) * mx
+                first = source * STRIDE + PAD + (row + dy) * mx
                 for col in range(1, mx - 1):
-                    line[channel, col] += sums[source, first + col]
+                    line[channel, col] += work[first + col]
             for col in range(nx):
                 total = np.float32(0.0)
                 for dx in range(1, side + 1):
@@ -73,27 +75,32 @@ def score(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _node_values(sums, count, factor):  # type: ignore[no-untyped-def]
+def _node_values(z, count, factor):  # type: ignore[no-untyped-def]
     """Sums over lenses → the channels of :func:`score`, each in the place of a sum that is not needed any more."""
     tiny, nothing, share = np.float32(1e-6), np.float32(0.0), np.float32(GRADIENT_SHARE)
-    for p in range(count):
-        total = max(sums[W, p], tiny)
-        mean = sums[WI, p] / total
-        cost = sums[WII, p] - sums[WI, p] * mean
-        freedom = sums[W, p] - sums[W2, p] / total
-        across_x, across_y = sums[WIX, p] - sums[WX, p] * mean, sums[WIY, p] - sums[WY, p] * mean
-        with_gradient = max(sums[G, p], tiny)
-        known = sums[G, p] > share * sums[W, p]
-        gx, gy = sums[GX, p] / with_gradient, sums[GY, p] / with_gradient
-        steep = gx * gx + gy * gy if known else nothing
-        slant = factor * (gx * across_x + gy * across_y) if known else nothing
-        sums[WX, p] = slant
-        sums[WII, p] = cost
-        sums[W2, p] = freedom
-        sums[WI, p] = mean
-        sums[GX, p] = steep * freedom
-        sums[WY, p] = steep * slant
-        sums[GY, p] = steep * cost
+    padded = (count + LANES - 1) // LANES * LANES
+    for t in range(PAD, PAD + padded):
+        p = np.uint64(t)
+        weight = z[p + np.uint64(W * STRIDE)]
+        total = max(weight, tiny)
+        mean = z[p + np.uint64(WI * STRIDE)] / total
+        z[p + np.uint64(WIX * STRIDE)] -= z[p + np.uint64(WX * STRIDE)] * mean
+        z[p + np.uint64(WIY * STRIDE)] -= z[p + np.uint64(WY * STRIDE)] * mean
+        z[p + np.uint64(WII * STRIDE)] -= z[p + np.uint64(WI * STRIDE)] * mean
+        z[p + np.uint64(W2 * STRIDE)] = weight - z[p + np.uint64(W2 * STRIDE)] / total
+        z[p + np.uint64(WI * STRIDE)] = mean
+    for t in range(PAD, PAD + padded):
+        p = np.uint64(t)
+        with_gradient = z[p + np.uint64(G * STRIDE)]
+        known = with_gradient > share * z[p + np.uint64(W * STRIDE)]
+        per = np.float32(1.0) / max(with_gradient, tiny) if known else nothing
+        gx, gy = z[p + np.uint64(GX * STRIDE)] * per, z[p + np.uint64(GY * STRIDE)] * per
+        steep = gx * gx + gy * gy
+        slant = factor * (gx * z[p + np.uint64(WIX * STRIDE)] + gy * z[p + np.uint64(WIY * STRIDE)])
+        z[p + np.uint64(WX * STRIDE)] = slant
+        z[p + np.uint64(WY * STRIDE)] = steep * slant
+        z[p + np.uint64(GX * STRIDE)] = steep * z[p + np.uint64(W2 * STRIDE)]
+        z[p + np.uint64(GY * STRIDE)] = steep * z[p + np.uint64(WII * STRIDE)]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -113,7 +120,7 @@ def _at_root(low, high, share, bowl):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, error_model="numpy")
 def refine(  # type: ignore[no-untyped-def]
     raw, near, where, count, radius, ladder, strides, fall, x0, y0, pitch, mx, my, window, gx, gy, pace, nx, ny,
-    start, line, taps, tile, at, sums, table, done, out,
+    start, line, at, work, table, done, out,
 ):  # fmt: skip
     """Root of b near the rung ``start`` (negative: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy).
 
@@ -143,7 +150,7 @@ def refine(  # type: ignore[no-untyped-def]
                     if not done[rung]:
                         score(
                             raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, pitch,
-                            mx, my, window, line, taps, tile, at, sums, table[rung],
+                            mx, my, window, line, at, work, table[rung],
                         )  # fmt: skip
                         done[rung] = True
                 free = max(_between(table[k], node, share, FREEDOM), 1e-3)
@@ -203,9 +210,9 @@ def measure_points(  # type: ignore[no-untyped-def]
 
     ``pitch, seek_pitch``: spacing of the nodes of matching and search in raw px.
     """
-    tile, seek_tile = new_tile(2 * window + 4), new_tile(SEARCH_SIDE)
+    work, seek_work = new_work(2 * window + 4), new_work(SEARCH_SIDE)
     start = np.zeros((1, 1), np.int64)
-    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
+    line, at, cost, freedom, best, table, done, result, near, where = _scratch(
         len(ladder), len(seek), 2, 1, 1, window, index.size
     )
     half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
@@ -219,13 +226,13 @@ def measure_points(  # type: ignore[no-untyped-def]
         )
         search(
             raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - x0, seek_y * seek_pitch - y0,
-            seek_pitch, 1, 1, line, taps, seek_tile, at, sums, cost, freedom, best,
+            seek_pitch, 1, 1, line, at, seek_work, cost, freedom, best,
         )  # fmt: skip
         _rungs(best, ladder, start)
         refine(
             raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
             2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
-            start, line, taps, tile, at, sums, table, done, result,
+            start, line, at, work, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
@@ -238,10 +245,10 @@ def measure_blocks(  # type: ignore[no-untyped-def]
     """Block rows [first, last) of the TF grid → ``out`` (RESULTS, h, w), what :func:`measure_points` gives there."""
     height, width = out.shape[1], out.shape[2]
     nodes, seekers = int(scale * (block - 1) / pitch) + 3, int(scale * (block - 1) / seek_pitch) + 3
-    line, taps, at, sums, cost, freedom, best, table, done, result, near, where = _scratch(
+    line, at, cost, freedom, best, table, done, result, near, where = _scratch(
         len(ladder), len(seek), nodes, seekers, block, window, index.size
     )
-    tile = new_tile(0)  # too many samples
+    work = new_work(0)
     start, rungs = np.zeros((block, block), np.int64), np.zeros((seekers, seekers), np.int64)
     seek_cols = np.zeros(block, np.int64)
     half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
@@ -262,7 +269,7 @@ def measure_blocks(  # type: ignore[no-untyped-def]
             )
             search(
                 raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - left, seek_y * seek_pitch - top,
-                seek_pitch, sx, sy, line, taps, tile, at, sums, cost, freedom, best,
+                seek_pitch, sx, sy, line, at, work, cost, freedom, best,
             )  # fmt: skip
             _rungs(best, ladder, rungs)
             for col in range(nx):
@@ -274,7 +281,7 @@ def measure_blocks(  # type: ignore[no-untyped-def]
             refine(
                 raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - left,
                 node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y,
-                scale / pitch, nx, ny, start, line, taps, tile, at, sums, table, done, result,
+                scale / pitch, nx, ny, start, line, at, work, table, done, result,
             )  # fmt: skip
             out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
 
@@ -282,12 +289,9 @@ def measure_blocks(  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _scratch(rungs, seek_rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-untyped-def]
     """Working arrays for nodes² matching nodes, seekers² search nodes and block² samples."""
-    size = max(seekers + 2 * SEARCH_WINDOW, nodes + 2 * window + 2)
     return (
-        np.zeros((CHANNELS, size), np.float32),
-        np.zeros((7, size * size), np.float32),
-        np.zeros(max(size * size, MOST_SAMPLES), np.int32),
-        np.zeros((SUMS, size * size), np.float32),
+        np.zeros((CHANNELS, WIDEST), np.float32),
+        np.zeros(STRIDE, np.int32),
         np.zeros((seek_rungs, seekers, seekers), np.float32),
         np.zeros((seek_rungs, seekers, seekers), np.float32),
         np.zeros((seekers, seekers)),

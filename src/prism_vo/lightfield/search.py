@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prism_vo.lightfield.accumulate import W2, WI, WII, W, accumulate
+from prism_vo.lightfield.accumulate import PAD, STRIDE, W2, WI, WII, W, accumulate
 
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
@@ -22,7 +22,7 @@ LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below whi
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def search(  # type: ignore[no-untyped-def]
-    raw, near, where, count, seek, fall, limit, x0, y0, step, nx, ny, line, taps, tile, at, sums, cost, freedom, best,
+    raw, near, where, count, seek, fall, limit, x0, y0, step, nx, ny, line, at, work, cost, freedom, best,
 ):  # fmt: skip
     """Slope of least cost at nx × ny nodes → ``best``; NaN where lenses are too few or the minimum says nothing.
 
@@ -35,18 +35,20 @@ def search(  # type: ignore[no-untyped-def]
     for k in range(len(seek)):
         accumulate(
             raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
-            x0 - w * step, y0 - w * step, step, mx, my, False, taps, tile, at, sums,
+            x0 - w * step, y0 - w * step, step, mx, my, False, at, work,
         )  # fmt: skip
-        for p in range(mx * my):
-            weight = max(sums[W, p], np.float32(1e-6))
-            sums[WII, p] -= sums[WI, p] * sums[WI, p] / weight
-            sums[W2, p] = sums[W, p] - sums[W2, p] / weight
+        for p in range(PAD, PAD + mx * my):
+            weight = max(work[W * STRIDE + p], np.float32(1e-6))
+            light = work[WI * STRIDE + p]
+            work[WII * STRIDE + p] -= light * light / weight
+            work[W2 * STRIDE + p] = work[W * STRIDE + p] - work[W2 * STRIDE + p] / weight
         for row in range(ny):
             for col in range(mx):
                 total, free = np.float32(0.0), np.float32(0.0)
                 for dy in range(side):
-                    total += sums[WII, (row + dy) * mx + col]
-                    free += sums[W2, (row + dy) * mx + col]
+                    p = PAD + (row + dy) * mx + col
+                    total += work[WII * STRIDE + p]
+                    free += work[W2 * STRIDE + p]
                 line[0, col], line[1, col] = total, free
             for col in range(nx):
                 total, free = np.float32(0.0), np.float32(0.0)
