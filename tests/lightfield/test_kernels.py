@@ -58,7 +58,7 @@ def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[floa
         geometry.array.index,
         grid,
         slope,
-        grid[13],
+        geometry.radius / slope,
         x0,
         y0,
         x0 + step * nx,

@@ -45,11 +45,11 @@ def new_work(columns):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _lens_range(grid, slope, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
+def _lens_range(grid, slope, reach, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
     """Rows and columns of the lens index that may see the box; ``grid`` is built by ``matcher.lens_grid``."""
-    lam, cx, cy, margin, radius = grid[0], grid[1], grid[2], grid[3], grid[4]
+    lam, cx, cy, margin = grid[0], grid[1], grid[2], grid[3]
     home = slope / (1.0 - lam * (1.0 - slope))  # TF position → micro-image that shows it at its centre
-    reach = radius / slope * home + margin
+    reach = reach * home + margin
     i_lo, i_hi, j_lo, j_hi = 1e9, -1e9, 1e9, -1e9
     for corner in range(4):
         x = (x1 - cx) * home + cx + reach if corner & 1 else (x0 - cx) * home + cx - reach
@@ -61,17 +61,16 @@ def _lens_range(grid, slope, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def gather_lenses(lenses, index, grid, slope, pad, x0, y0, x1, y1, near, where):  # type: ignore[no-untyped-def]
-    """Copy the lenses that may see the box at ``slope`` or more, relative to (x0, y0); returns how many.
+def gather_lenses(lenses, index, grid, slope, reach, x0, y0, x1, y1, near, where):  # type: ignore[no-untyped-def]
+    """Copy the lenses within ``reach`` of the box at ``slope`` or more, relative to (x0, y0); returns how many.
 
     ``near`` (M, 10): columns of ``lenses`` with the stereo and image centres relative to the box, the measured
-    centre as offset from the raw pixel ``where[:, :2]``; ``where[:, 2:]``: i, j. ``pad``: border of the raw image.
+    centre as offset from the raw pixel ``where[:, :2]``; ``where[:, 2:]``: i, j.
     """
-    i_min, j_min = int(grid[11]), int(grid[12])
-    i_lo, i_hi, j_lo, j_hi = _lens_range(grid, slope, x0, y0, x1, y1)
+    i_min, j_min, pad = int(grid[11]), int(grid[12]), grid[13]
+    i_lo, i_hi, j_lo, j_hi = _lens_range(grid, slope, reach, x0, y0, x1, y1)
     i_lo, i_hi = max(i_lo, i_min), min(i_hi, i_min + index.shape[1] - 1)
     j_lo, j_hi = max(j_lo, j_min), min(j_hi, j_min + index.shape[0] - 1)
-    reach = grid[4] / slope
     count = 0
     for j in range(j_lo, j_hi + 1):
         for i in range(i_lo, i_hi + 1):

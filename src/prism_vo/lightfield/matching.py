@@ -59,18 +59,21 @@ def score(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     _node_values(work, mx * my, np.float32(0.5 / (pitch * slope)))
     side = 2 * w + 1
+    size, sums = np.uint64, line[0]
+    across = size(mx)
     for row in range(ny):
         for channel in range(CHANNELS):
-            source = CHANNEL_ROWS[channel]
-            line[channel, :mx] = np.float32(0.0)
-            for dy in range(1, side + 1):
-                first = source * STRIDE + PAD + (row + dy) * mx
-                for col in range(1, mx - 1):
-                    line[channel, col] += work[first + col]
+            first = size(CHANNEL_ROWS[channel] * STRIDE + PAD + (row + 1) * mx)
+            for col in range(1, mx - 1):
+                total, p = np.float32(0.0), first + size(col)
+                for _ in range(side):
+                    total += work[p]
+                    p += across
+                sums[size(col)] = total
             for col in range(nx):
                 total = np.float32(0.0)
                 for dx in range(1, side + 1):
-                    total += line[channel, col + dx]
+                    total += sums[size(col + dx)]
                 out[row, col, channel] = total
 
 
@@ -215,20 +218,25 @@ def measure_points(  # type: ignore[no-untyped-def]
     line, at, cost, freedom, best, table, done, result, near, where = _scratch(
         len(ladder), len(seek), 2, 1, 1, window, index.size
     )
-    half = max(seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3))
+    seek_half, half = seek_pitch * (SEARCH_WINDOW + 1), pitch * (window + 3)
+    seek_reach = (seek[:, 1] / seek[:, 0]).max()
     for n in range(first, last):
         cx, cy = scale * (points[n, 0] + 0.5) - 0.5, scale * (points[n, 1] + 0.5) - 0.5
-        x0, y0 = cx - half, cy - half
-        node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
         seek_x, seek_y = np.floor(cx / seek_pitch + 0.5), np.floor(cy / seek_pitch + 0.5)
-        count = gather_lenses(
-            lenses, index, grid, ladder[0], grid[13], x0, y0, cx + half, cy + half, near, where
-        )
+        x0, y0, x1, y1 = cx - seek_half, cy - seek_half, cx + seek_half, cy + seek_half
+        count = gather_lenses(lenses, index, grid, seek[0, 0], seek_reach, x0, y0, x1, y1, near, where)
         search(
             raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - x0, seek_y * seek_pitch - y0,
             seek_pitch, 1, 1, line, at, seek_work, cost, freedom, best,
         )  # fmt: skip
         _rungs(best, ladder, start)
+        out[:, n] = np.nan
+        if start[0, 0] < 0:
+            continue
+        least = ladder[max(start[0, 0] - STEPS_WALKED, 0)]
+        x0, y0, x1, y1 = cx - half, cy - half, cx + half, cy + half
+        count = gather_lenses(lenses, index, grid, least, grid[4] / least, x0, y0, x1, y1, near, where)
+        node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
         refine(
             raw, near, where, count, grid[4], ladder, strides, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
             2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
@@ -265,7 +273,17 @@ def measure_blocks(  # type: ignore[no-untyped-def]
             sx = int(np.floor((cx + scale * (nx - 1)) / seek_pitch + 0.5) - seek_x) + 1
             sy = int(np.floor((cy + scale * (ny - 1)) / seek_pitch + 0.5) - seek_y) + 1
             count = gather_lenses(
-                lenses, index, grid, ladder[0], grid[13], left, top, left + span, top + span, near, where
+                lenses,
+                index,
+                grid,
+                seek[0, 0],
+                grid[4] / ladder[0],
+                left,
+                top,
+                left + span,
+                top + span,
+                near,
+                where,
             )
             search(
                 raw, near, where, count, seek, fall, limit, seek_x * seek_pitch - left, seek_y * seek_pitch - top,
@@ -290,7 +308,7 @@ def measure_blocks(  # type: ignore[no-untyped-def]
 def _scratch(rungs, seek_rungs, nodes, seekers, block, window, lenses):  # type: ignore[no-untyped-def]
     """Working arrays for nodes² matching nodes, seekers² search nodes and block² samples."""
     return (
-        np.zeros((CHANNELS, WIDEST), np.float32),
+        np.zeros((2, WIDEST), np.float32),
         np.zeros(STRIDE, np.int32),
         np.zeros((seek_rungs, seekers, seekers), np.float32),
         np.zeros((seek_rungs, seekers, seekers), np.float32),
