@@ -29,6 +29,7 @@ MOST_LENSES = 40  # lenses per sample beyond which only every second (third …)
 SEEK_SHIFT_PX = 1.0  # the same three for the search; motion at the rim of the part it looks at
 SEEK_NODE_PX = 2.1
 SEEK_LENSES = 4.0  # lenses per sample, the nearest ones
+MEASURE_ROWS = 32  # TF rows whose points are measured one after the other, from left to right
 NOISE_POINTS = 1600  # matches the sensor noise is estimated from
 LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
@@ -69,14 +70,19 @@ class Matcher:
 
     def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
         """Match at TF pixels (N, 2); ``everything``: also where the search says that nothing can be measured."""
-        out = np.empty((RESULTS, len(points)), np.float32)
+        order = np.lexsort(
+            (points[:, 0], points[:, 1] // MEASURE_ROWS)
+        )  # neighbours find each other's pixels cached
+        ordered, out = points[order], np.empty((RESULTS, len(points)), np.float32)
         tables = self._tables(raw, fall, 0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(*tables, self.window, points, first, last, out)  # type: ignore[call-arg]
+            measure_points(*tables, self.window, ordered, first, last, out)  # type: ignore[call-arg]
 
         self._bands.run(len(points), band)
-        return Matches(*out)
+        found = np.empty_like(out)
+        found[:, order] = out
+        return Matches(*found)
 
     def everywhere(self, raw: FloatImage, fall: float) -> Matches:
         """Match at every TF pixel (h, w)."""
