@@ -40,6 +40,7 @@ from prism_vo.types import RawFrame
 
 SIDES = (512, 1024, 2048, 4096)
 POINTS = 2000
+REPEATS = 9
 TUNED_ON = (
     ("table", 1.0, 1.0),
     ("room", 1.0, 1.0),
@@ -48,6 +49,7 @@ TUNED_ON = (
     ("table", 1.0, 0.5),
 )
 HELD_OUT = ("seq_001", "seq_004", "seq_007", "seq_010", "02_tools", "05_wires", "fan")
+HELD_OUT_SEED = 7  # of scene, path and noise: no constant was chosen with these images in view
 WINDOW_PIXELS = 50  # TF pixels that share one matching window: divides the count of independent errors
 HEADER = (
     "| data | bias 1e-4 | error 1e-3 | gross % | coverage % | honesty | near / middle / far | TF PSNR dB |"
@@ -147,7 +149,9 @@ def simulated_rows() -> Iterator[str]:
             yield simulated_row(name, calibration, scene, (10, 22, 37, 52), noise, exposure)
     for label, calibration in cameras.items():
         for scene in HELD_OUT:
-            yield simulated_row(f"held out: {label}, {scene}", calibration, scene, (3, 18, 33, 48))
+            yield simulated_row(
+                f"held out: {label}, {scene}", calibration, scene, (6, 21, 36, 51), seed=HELD_OUT_SEED
+            )
 
 
 def simulated_row(
@@ -157,17 +161,18 @@ def simulated_row(
     poses: tuple[int, ...],
     noise: float = 1.0,
     exposure: float = 1.0,
+    seed: int = 0,
 ) -> str:
     """Four places along the path of a scene."""
     renderer = Renderer(
         calibration,
-        build_scene(scene, seed=0),
+        build_scene(scene, seed=seed),
         samples=4,
         aperture=0.75,
         sensor=SensorModel(noise=noise),
-        seed=0,
+        seed=seed,
     )
-    track = plan(CATALOGUE[scene].path, frames=60, seed=0).poses
+    track = plan(CATALOGUE[scene].path, frames=60, seed=seed).poses
     decoder = Decoder(PlenopticCamera.from_calibration(calibration), white=renderer.white())
     frames = []
     for k in poses:
@@ -201,7 +206,7 @@ def print_times(sides: tuple[int, ...], threads: int) -> None:
         for name, run in stages(side, threads):
             run()
             walls, processors = [], []
-            for _ in range(5):
+            for _ in range(REPEATS):
                 wall, processor = time.perf_counter(), time.process_time()
                 run()
                 walls.append(time.perf_counter() - wall)
