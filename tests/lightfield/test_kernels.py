@@ -11,7 +11,7 @@ from prism_vo.lightfield import accumulate as kernel
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.matcher import lens_grid
+from prism_vo.lightfield.nearby import gather_lenses, lens_grid
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 
@@ -53,7 +53,7 @@ def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[floa
     grid, count = lens_grid(geometry), geometry.array.index.size
     near, where = np.zeros((count, 10), np.float32), np.zeros((count, 4), np.int64)
     x0, y0 = corner
-    found = kernel.gather_lenses(
+    found = gather_lenses(
         geometry.lenses,
         geometry.array.index,
         grid,

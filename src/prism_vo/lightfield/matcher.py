@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher: kernels of ``matching`` with the tables of one camera, and the judgement which matches are valid."""
+"""The matcher: kernels of ``measure`` with the tables of one camera, and the judgement which matches are valid."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.accumulate import GREY_OFFSET, WIDEST
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.matching import RESULTS, measure_blocks, measure_points
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.matching import RESULTS
+from prism_vo.lightfield.measure import measure_blocks, measure_points
+from prism_vo.lightfield.nearby import lens_grid
 from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import SensorNoise, fit_noise, propagation, repeats, slope_variance
-from prism_vo.optics.distortion import distort
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.types import FloatImage
 
@@ -163,20 +164,6 @@ def search_ladder(geometry: StereoGeometry) -> Array:
         beyond += slope >= geometry.slope_far
         slope *= step
     return np.array(rungs)
-
-
-def lens_grid(geometry: StereoGeometry) -> Array:
-    """What ``accumulate.lens_range`` needs to know about the array, in the order it reads it."""
-    camera, array = geometry.camera, geometry.array
-    centre = camera.principal_point
-    corners = geometry.lenses[:, 2:4]
-    margin = float(np.abs(distort(camera.calibration, corners) - corners).max()) + 1.0
-    lam = 1.0 if geometry.view.name == "central" else camera.lam
-    inverse = np.linalg.inv(array.axes)
-    return np.array([
-        lam, centre[0], centre[1], margin, geometry.radius, array.origin[0], array.origin[1],
-        *inverse.ravel(), array.i_min, array.j_min, raw_border(geometry),
-    ])  # fmt: skip
 
 
 def transmission_fall(vignetting: Vignetting, radius: float) -> float:

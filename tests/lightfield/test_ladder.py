@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a match gives must not depend on where the rungs of the ladder happen to lie."""
+
+import numpy as np
+from light_fields import mini
+
+from prism_vo.config import DecodeConfig
+from prism_vo.evaluate.decoding import robust_std
+from prism_vo.lightfield import Decoder
+from prism_vo.lightfield.accumulate import STRIDE, WIDEST, new_work
+from prism_vo.lightfield.matcher import Matches
+from prism_vo.lightfield.matching import CHANNELS, FREEDOM, SCORE, score
+from prism_vo.lightfield.nearby import gather_lenses, lens_grid
+
+GRID = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
+
+
+def matches(rungs_up: float) -> tuple[Matches, np.ndarray]:
+    """All points matched with the ladder moved up by so many rungs; and their σ of the slope."""
+    field = mini()
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    matcher = decoder._matcher
+    noise = decoder.sensor_noise(field.raw)
+    step = matcher.ladder[1] / matcher.ladder[0]
+    matcher.ladder = matcher.ladder * step**rungs_up
+    found = matcher.points(decoder.prepare(field.raw).even, GRID, 0.0)
+    _, variance, _ = matcher.judge(found, noise)
+    return found, np.sqrt(variance) * decoder.geometry.view.beta
+
+
+def test_slopes_do_not_move_with_the_rungs() -> None:
+    (here, sigma), (there, _) = matches(0.0), matches(0.5)
+    both = np.isfinite(here.slope) & np.isfinite(there.slope) & np.isfinite(sigma)
+    assert both.sum() > 300
+    moved = (there.slope - here.slope)[both] / sigma[both]
+    assert (
+        robust_std(moved) < 1 / 3
+    )  # adds a tenth to the variance at the most: pixel phases differ between rungs
+
+
+def test_score_times_squared_slope_is_straight() -> None:
+    """One rung below, at and above each root: without h² the score bends by a tenth, with it hardly."""
+    field = mini()
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    matcher, geometry, window = decoder._matcher, decoder.geometry, 2
+    even, grid = decoder.prepare(field.raw).even, lens_grid(geometry)
+    found = matcher.points(even, GRID, 0.0)
+    step = matcher.ladder[1] / matcher.ladder[0] - 1.0
+    near, where = np.zeros((2000, 10), np.float32), np.zeros((2000, 4), np.int64)
+    scratch = np.zeros((2, WIDEST), np.float32), np.zeros(STRIDE, np.int32), new_work(2 * window + 4)
+    straight, bent = [], []
+    for (x, y), slope in zip(GRID[np.isfinite(found.slope)], found.slope[np.isfinite(found.slope)]):
+        centre = matcher.scale * (np.array([x, y]) + 0.5) - 0.5
+        low, high = centre - 10 * matcher.pitch, centre + 10 * matcher.pitch
+        least = float(slope) * (1 - step)
+        count = gather_lenses(
+            geometry.lenses, geometry.array.index, grid, least, geometry.radius / least, *low, *high, near, where
+        )  # fmt: skip
+        b, at = [], float(slope) * (1 + step * np.array([-1.0, 0.0, 1.0]))
+        for h in at:
+            out = np.zeros((2, 2, CHANNELS), np.float32)
+            score(even, near, where, count, geometry.radius, h, 1, 0.0, *(centre - low), matcher.pitch, 2, 2, window,
+                  *scratch, out)  # fmt: skip
+            b.append(out[0, 0, SCORE] / out[0, 0, FREEDOM])
+        for values, into in ((b * at**2, straight), (np.array(b), bent)):
+            into.append((values[2] - 2 * values[1] + values[0]) / (values[2] - values[0]))
+    assert len(straight) > 300
+    assert abs(np.median(straight)) < 0.05  # moves the root of a chord by 1 % of a rung at the most
+    assert np.median(bent) < -0.1
+
+
+def test_residuals_are_those_of_the_root_and_not_of_a_rung() -> None:
+    (here, _), (there, _) = matches(0.0), matches(0.5)
+    both = np.isfinite(here.slope) & np.isfinite(there.slope)
+    for first, second in ((here.residual, there.residual), (here.edge_residual, there.edge_residual)):
+        ratio = second[both] / first[both]
+        assert 0.97 < np.median(ratio) < 1.03
+        assert robust_std(ratio) < 0.12
