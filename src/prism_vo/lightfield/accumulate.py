@@ -3,7 +3,8 @@
 
 Per sample p of the box, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
 ``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``, and the gradient ``Σw, Σw∇I`` over the
-samples with four neighbours in the same micro-image (its derivative by the slope).
+samples with four neighbours in the same micro-image (its derivative by the slope). With slopes, the outermost samples
+are neighbours only: their own sums are not complete.
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 All values lie in the rows of one working array, at distances known when the kernels are compiled: only then does the
@@ -61,14 +62,12 @@ def _sum_tile(  # type: ignore[no-untyped-def]
     samples = (nx * ny + LANES - 1) // LANES * LANES
     for s in range(SUMS if with_slope else COST_SUMS):
         z[s * STRIDE + PAD : s * STRIDE + PAD + samples] = zero
-    stop = -offset
+    stop, rind = -offset, dt if with_slope else zero  # the outer samples are there for gradients alone
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
-        beside_x, beside_y = (
-            max(abs(home_x - half_x) - half_x, zero),
-            max(abs(home_y - half_y) - half_y, zero),
-        )
+        beside_x = max(abs(home_x - half_x) - half_x + rind, zero)
+        beside_y = max(abs(home_y - half_y) - half_y + rind, zero)
         if beside_x * beside_x + beside_y * beside_y >= reach * reach:
             continue
         if stride > 1 and (where[n, 2] % stride != 0 or where[n, 3] % stride != 0):
@@ -162,11 +161,11 @@ def _sum_block(  # type: ignore[no-untyped-def]
     half_x, half_y = f32(0.5 * step * (nx - 1)), f32(0.5 * step * (ny - 1))
     for s in range(SUMS if with_slope else COST_SUMS):
         z[s * STRIDE + PAD : s * STRIDE + PAD + nx * ny] = zero
-    stop = -offset
+    stop, rind = -offset, dt if with_slope else zero  # the outer samples are there for gradients alone
     for n in range(count):
         shift_x, shift_y = near[n, 2] * inv_h, near[n, 3] * inv_h
         home_x, home_y = near[n, 0] + shift_x - left, near[n, 1] + shift_y - top
-        if abs(home_x - half_x) > reach + half_x or abs(home_y - half_y) > reach + half_y:
+        if max(abs(home_x - half_x) - half_x, abs(home_y - half_y) - half_y) > reach - rind:
             continue
         row0, row1 = (
             max(0, int(np.ceil((home_y - reach) * inv_step))),
