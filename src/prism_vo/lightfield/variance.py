@@ -5,12 +5,12 @@ A match carries the noise σ_n² of raw pixels and the error of the model (alias
 their sum as its residual variance s², taken where the gradients are that decide the match: model errors live there.
 With the curvature ``b' = db/dh`` of the normal equation and the pitch ℓ of the nodes::
 
-    σ²(h) = (α σ_n² + γ max(0, s² − κ σ_n²)) · max(1, 1/(ℓ h)²) / b'               σ(ρ_v) = σ(h)/β
+    σ²(h) = (α σ_n² + max(0, s² − κ σ_n²)) · max(1, 1/(ℓ h)²) / b'                 σ(ρ_v) = σ(h)/β
 
 max(1, 1/(ℓ h)²) counts how often the window's sums repeat one raw pixel. κ (noise left in a sample) and α (noise in
 the score) are not assumed but measured: the first frame is matched once more with known noise added to it
-(:func:`propagation`). Then σ_n² follows from residuals without texture (:func:`fit_noise`). γ says how far model errors
-of neighbouring nodes agree: the one empirical constant, see docs/decoding.md.
+(:func:`propagation`). Then σ_n² follows from residuals without texture (:func:`fit_noise`). What residuals exceed it
+by is model error; its nodes count as independent. Nothing is fitted to errors of depth.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from scipy.optimize import nnls
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
-MODEL_ERROR_SHARE = 1.0  # γ
 ADDED_NOISE = 1.0  # grey levels, standard deviation of the noise added on trial
 FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels: what 8-bit quantisation alone leaves
@@ -104,5 +103,5 @@ def slope_variance(
     """σ²(h) of matched slopes h (all arrays of one shape); ``residual``: where the gradients are."""
     sensor = noise.variance(grey)
     excess = np.maximum(residual - noise.propagation.sample * sensor, 0.0)
-    spread = noise.propagation.score * sensor + MODEL_ERROR_SHARE * excess
+    spread = noise.propagation.score * sensor + excess
     return np.asarray(spread * repeats(slope, pitch) / curvature)
