@@ -34,7 +34,7 @@ def test_three_speeds_give_the_same_numbers() -> None:
     np.testing.assert_allclose(points.variance[both], variance[both], rtol=0.01)
 
 
-@pytest.mark.parametrize(("side", "window"), [(388, None), (384, 5)])
+@pytest.mark.parametrize(("side", "window"), [(388, None), (384, 5), (384, 20)])
 def test_points_and_maps_agree_in_small_blocks_and_with_large_windows(side: int, window: int | None) -> None:
     """194 pixels leave a block of 2 × 2 in the corner; 11 × 11 nodes are too many for a tile."""
     field = render(changed(preset_camera("mini"), sensor={"width": side, "height": side}), "table")
@@ -140,5 +140,8 @@ def test_impossible_settings_and_images_are_one_sentence() -> None:
     field = mini()
     with pytest.raises(ConfigError, match="near"):
         decoder_of(field, near=3.0, far=1.0)
+    for window in (0, 21):
+        with pytest.raises(ConfigError, match="between 1 and 20"):
+            decoder_of(field, window=window)
     with pytest.raises(InputError, match="calibration of this camera"):
         decoder_of(field).focus(RawFrame(0, 0.0, np.zeros((40, 40), np.uint8)))

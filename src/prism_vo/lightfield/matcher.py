@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.config import DecodeConfig
+from prism_vo.errors import ConfigError
 from prism_vo.lightfield.accumulate import GREY_OFFSET, WIDEST
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
 NODE_PX = 1.5  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
 WINDOW = 2  # nodes to each side of the matching window
+LARGEST_WINDOW = 20  # that leaves room in a box
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
 SEEK_SHIFT_PX = 1.0  # the same three for the search; motion at the rim of the part it looks at
 SEEK_NODE_PX = 2.1
@@ -64,7 +66,11 @@ class Matcher:
         self.seek = search_ladder(geometry)
         self.pitch = NODE_PX / geometry.rest_slope
         self.seek_pitch = SEEK_NODE_PX / geometry.rest_slope
-        self.window = config.window or WINDOW
+        self.window = WINDOW if config.window is None else config.window
+        if not 1 <= self.window <= LARGEST_WINDOW:
+            raise ConfigError(
+                f"decode.window is {self.window}; it must lie between 1 and {LARGEST_WINDOW} nodes to each side."
+            )
         nodes = WIDEST - 2 * self.window - 5  # that fit a box beside the window's margins
         self.block = min(LARGEST_BLOCK, int(nodes * self.pitch / self.scale))
         self._grid = lens_grid(geometry)
