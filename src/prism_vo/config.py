@@ -47,7 +47,7 @@ class TrackConfig:
     least_visible: float = 0.3  # share of the reference that must stay in view
     least_inliers: float = 0.5  # share of visible points that must not be saturated
     patience: int = 5  # frames without a pose after which a new segment is started
-    keyframe_flow: float = 12.0  # px RMS flow at 512 px width that asks for a keyframe
+    keyframe_flow: float = 9.0  # px RMS flow at 512 px width that asks for a keyframe
     keyframe_visible: float = 0.7  # a keyframe is forced when fewer points stay visible
     keyframe_rms_growth: float = 2.0  # or when the residual grows beyond this factor
 
