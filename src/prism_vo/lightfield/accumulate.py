@@ -18,16 +18,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY = range(11)
-SUMS = 11
+W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY, GI, GII, GB, GIB = range(15)
+SUMS = 15
 COST_SUMS = 4
-COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE = 11, 12, 13, 17, 18, 19, 20, 21
+COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE = 15, 16, 17, 21, 22, 23, 24, 25
+INNER, BEND = U, V  # once the taps are read: the weight of samples with four neighbours, and their mean less the sample
 LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
 TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance
 WIDEST = 54  # samples a side of the largest box
 PAD = 32  # samples before and after: neighbours of the first and the last row
 STRIDE = WIDEST * WIDEST + 2 * PAD  # between rows of the working array
-WORK = 22 * STRIDE
+WORK = 26 * STRIDE
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.4  # outer share of a micro-image's area over which weights ramp down to zero
 OUTSIDE = np.float32(
@@ -54,6 +55,7 @@ def _sum_tile(  # type: ignore[no-untyped-def]
     width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
     flat = raw.ravel()
     zero, one, offset, ramp, far_out = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM), f32(OUTSIDE)
+    quarter = f32(0.25)
     h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
     reach, inv_r2, drop = f32(radius / slope), f32(1.0 / (radius * radius)), f32(fall)
     rim = f32(radius * (1.0 - 1e-4))  # no rounding lets a sample in that was not read
@@ -139,6 +141,16 @@ def _sum_tile(  # type: ignore[no-untyped-def]
             z[k + size(G * STRIDE)] += weight
             z[k + size(GX * STRIDE)] += weight * (right - left_)
             z[k + size(GY * STRIDE)] += weight * (below - above)
+            bend = quarter * ((right + left_) + (below + above)) - z[k + size(VALUE * STRIDE)]
+            z[k + size(INNER * STRIDE)], z[k + size(BEND * STRIDE)] = weight, weight * bend
+        for t in range(first, last):
+            k = size(t)
+            value, bend = z[k + size(VALUE * STRIDE)], z[k + size(BEND * STRIDE)]
+            weighted = z[k + size(INNER * STRIDE)] * value
+            z[k + size(GI * STRIDE)] += weighted
+            z[k + size(GII * STRIDE)] += weighted * value
+            z[k + size(GB * STRIDE)] += bend
+            z[k + size(GIB * STRIDE)] += bend * value
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -150,6 +162,7 @@ def _sum_block(  # type: ignore[no-untyped-def]
     width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
     flat = raw.ravel()
     zero, one, offset, ramp = f32(0.0), f32(1.0), f32(GREY_OFFSET), f32(1.0 / RIM)
+    quarter = f32(0.25)
     h, inv_h, inv_step = f32(slope), f32(1.0 / slope), f32(1.0 / step)
     reach, pace, inv_r2, drop = (
         f32(radius / slope),
@@ -246,6 +259,16 @@ def _sum_block(  # type: ignore[no-untyped-def]
                 z[p + size(G * STRIDE)] += weight
                 z[p + size(GX * STRIDE)] += weight * (right - left_)
                 z[p + size(GY * STRIDE)] += weight * (below - above)
+                bend = quarter * ((right + left_) + (below + above)) - z[k + size(VALUE * STRIDE)]
+                z[k + size(INNER * STRIDE)], z[k + size(BEND * STRIDE)] = weight, weight * bend
+            for t in range(1, m - 1):
+                k, p = size(start + t), size(first + t)
+                value, bend = z[k + size(VALUE * STRIDE)], z[k + size(BEND * STRIDE)]
+                weighted = z[k + size(INNER * STRIDE)] * value
+                z[p + size(GI * STRIDE)] += weighted
+                z[p + size(GII * STRIDE)] += weighted * value
+                z[p + size(GB * STRIDE)] += bend
+                z[p + size(GIB * STRIDE)] += bend * value
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

@@ -18,7 +18,14 @@ from prism_vo.lightfield.matching import RESULTS
 from prism_vo.lightfield.measure import measure_blocks, measure_points
 from prism_vo.lightfield.nearby import lens_grid
 from prism_vo.lightfield.search import SEARCH_SIDE
-from prism_vo.lightfield.variance import SensorNoise, fit_noise, propagation, repeats, slope_variance
+from prism_vo.lightfield.variance import (
+    SensorNoise,
+    fit_noise,
+    pixel_correlation,
+    rim_share,
+    sample_noise,
+    slope_variance,
+)
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.types import FloatImage
 
@@ -48,6 +55,7 @@ class Matches:
     grey: FloatImage
     redundancy: FloatImage
     edge_residual: FloatImage  # the same, weighted with squared gradients
+    repeats: FloatImage  # how often the window's sums count one error
 
 
 class Matcher:
@@ -65,6 +73,7 @@ class Matcher:
         self.strides = np.maximum(1, np.rint(np.sqrt(lenses / MOST_LENSES))).astype(np.int64)
         self.seek = search_ladder(geometry)
         self.pitch = NODE_PX / geometry.rest_slope
+        self._alike = pixel_correlation(self.pitch * self.ladder) / pixel_correlation(0.0)
         self.seek_pitch = SEEK_NODE_PX / geometry.rest_slope
         self.window = WINDOW if config.window is None else config.window
         if not 1 <= self.window <= LARGEST_WINDOW:
@@ -112,30 +121,27 @@ class Matcher:
 
     def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[Any, ...]:
         g = self.geometry
-        ladders = (self.ladder, self.strides, self.seek)
+        ladders = (self.ladder, self.strides, self._alike, self.seek)
         pitches = (self.pitch, self.seek_pitch)
         return raw, g.lenses, g.array.index, self._grid, *ladders, fall, limit, self.scale, *pitches
 
-    def estimate_noise(self, raw: FloatImage, noisy: FloatImage, fall: float) -> SensorNoise:
-        """Sensor noise from an even grid of matches over one frame, as it is and with ADDED_NOISE."""
+    def estimate_noise(self, raw: FloatImage, fall: float) -> SensorNoise:
+        """Sensor noise from an even grid of matches over one frame."""
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
-        grid = np.rint(np.stack([x.ravel(), y.ravel()], -1))
-        found, again = (self.points(image, grid, fall, everything=True) for image in (raw, noisy))
-        information = found.curvature / repeats(found.slope, self.pitch)
-        spread = propagation(found.slope, again.slope, found.residual, again.residual, information)
+        found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
         texture = found.curvature[good] / found.redundancy[good]
-        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture, spread)
+        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture, sample_noise(fall))
 
-    def judge(self, found: Matches, noise: SensorNoise) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(self, found: Matches, noise: SensorNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
         grey = found.grey + GREY_OFFSET
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = slope_variance(
-                found.slope, found.curvature, found.edge_residual, grey, self.pitch, noise
+                found.curvature, found.edge_residual, found.repeats, grey, rim_share(fall), noise
             )
             variance /= beta**2
             valid = np.isfinite(found.slope) & (found.curvature > 0)

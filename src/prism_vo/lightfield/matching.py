@@ -14,6 +14,10 @@ import numpy as np
 from numba import njit
 
 from prism_vo.lightfield.accumulate import (
+    GB,
+    GI,
+    GIB,
+    GII,
     GX,
     GY,
     LANES,
@@ -31,16 +35,19 @@ from prism_vo.lightfield.accumulate import (
     accumulate,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY
+from prism_vo.lightfield.variance import MOST_ALIKE, repeats
 
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradient
 # curvature of the cost over that of the score: differences over two nodes see gradients a bit too flat. Measured while
 # this was built, at matches of table_60: median 1.23, nine tenths below 1.44
 BOWL = 1.23
-SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST = range(7)  # per node
-CHANNELS = 7
-CHANNEL_ROWS = (WX, WII, W2, WI, GX, WY, GY)  # the sums that make room for them
-RESULTS = 6
+# per node; STEEP_…: weighted with the squared gradient; BENT: squared second differences; INNER, NEXT: covariance over
+# the lenses of a sample with itself and with (the mean of its four neighbours less itself)
+SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT = range(10)
+CHANNELS = 10
+CHANNEL_ROWS = (WX, WII, W2, WI, GX, WY, GY, GB, GII, GIB)  # the sums that make room for them
+RESULTS = 7
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -48,8 +55,7 @@ def score(  # type: ignore[no-untyped-def]
     raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, at, work,
     out,
 ):  # fmt: skip
-    """At one rung, for nx × ny nodes: window sums of the channels SCORE (b), COST (C), FREEDOM, MEAN (ΣĪ) and of
-    FREEDOM, SCORE and COST weighted with the squared gradient → ``out`` (ny, nx, CHANNELS)."""
+    """At one rung, for nx × ny nodes: window sums of the channels → ``out`` (ny, nx, CHANNELS)."""
     w = window
     mx, my = nx + 2 * w + 2, ny + 2 * w + 2  # one more sample to each side for central differences
     left, top = x0 - (w + 1) * pitch, y0 - (w + 1) * pitch
@@ -103,6 +109,15 @@ def _node_values(z, count, factor):  # type: ignore[no-untyped-def]
         z[p + np.uint64(WY * STRIDE)] = steep * slant
         z[p + np.uint64(GX * STRIDE)] = steep * z[p + np.uint64(W2 * STRIDE)]
         z[p + np.uint64(GY * STRIDE)] = steep * z[p + np.uint64(WII * STRIDE)]
+        z[p + np.uint64(G * STRIDE)], z[p + np.uint64(WIX * STRIDE)] = per, steep
+    for t in range(PAD, PAD + padded):
+        p = np.uint64(t)
+        per, steep = z[p + np.uint64(G * STRIDE)], z[p + np.uint64(WIX * STRIDE)]
+        total, bend = z[p + np.uint64(GI * STRIDE)], z[p + np.uint64(GB * STRIDE)]
+        mean, mean_bend = total * per, bend * per
+        z[p + np.uint64(GII * STRIDE)] = steep * (z[p + np.uint64(GII * STRIDE)] - total * mean)
+        z[p + np.uint64(GIB * STRIDE)] = steep * (z[p + np.uint64(GIB * STRIDE)] - bend * mean)
+        z[p + np.uint64(GB * STRIDE)] = z[p + np.uint64(W2 * STRIDE)] * mean_bend * mean_bend
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -121,15 +136,16 @@ def _at_root(low, high, share, bowl):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def refine(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, ladder, strides, fall, x0, y0, pitch, mx, my, window, gx, gy, pace, nx, ny,
-    start, line, at, work, table, done, out,
+    raw, near, where, count, radius, ladder, strides, alike, fall, x0, y0, pitch, mx, my, window, gx, gy, pace,
+    nx, ny, start, line, at, work, table, done, out,
 ):  # fmt: skip
     """Root of b near the rung ``start`` (negative: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy).
 
     The block has mx × my nodes, ``pitch`` raw px apart from (x0, y0) on; a rung is evaluated for all of them when
     the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines and smaller gradients on the TF
     grid): b h² is straight, and two rungs with the root between them suffice. ``out``: slope, db/dslope, residual
-    variance, mean grey, redundancy, residual variance where the gradients are.
+    variance, mean grey, redundancy, residual variance where the gradients are, and how often errors repeat
+    (:func:`repeats`; ``alike``: least correlation of neighbouring residuals at each rung).
     """
     last = len(ladder) - 1
     done[:] = False
@@ -184,9 +200,25 @@ def refine(  # type: ignore[no-untyped-def]
             )
             out[3, row, col] = _between(table[k], node, share, MEAN) / side2
             out[4, row, col] = free
-            out[5, row, col] = _at_root(
+            edge, high_edge = (
                 _between(table[k], node, share, STEEP_COST) / steep,
                 _between(table[k + 1], node, share, STEEP_COST) / high_steep,
-                t,
-                steep_rise * step,
             )
+            chord = edge + t * (high_edge - edge)
+            at_root = _at_root(edge, high_edge, t, steep_rise * step)
+            out[5, row, col] = at_root
+            bent = (1.0 - t) * _between(table[k], node, share, BENT) + t * _between(
+                table[k + 1], node, share, BENT
+            )
+            fineness = 16.0 * bent / ((1.0 - t) * steep + t * high_steep)
+            inner = (1.0 - t) * _between(table[k], node, share, STEEP_INNER) + t * _between(
+                table[k + 1], node, share, STEEP_INNER
+            )
+            next_ = (1.0 - t) * _between(table[k], node, share, STEEP_NEXT) + t * _between(
+                table[k + 1], node, share, STEEP_NEXT
+            )
+            # the sag of the chord is a shift of the texture, and neighbours of the texture agree to 1/(1 + fineness)
+            sag = inner * max(1.0 - at_root / max(chord, 1e-12), 0.0)
+            next_ += sag * fineness / (1.0 + fineness)
+            neighbours = 1.0 + next_ / max(inner - sag, 1e-12)
+            out[6, row, col] = repeats(fineness, min(max(neighbours, alike[k]), MOST_ALIKE), window)

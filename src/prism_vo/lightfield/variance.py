@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How certain is a matched slope? From the noise of the sensor, the residuals of the match and its curvature.
+"""How certain is a matched slope? From the residuals of the match, how alike neighbouring ones are, and its curvature.
 
-A match carries the noise σ_n² of raw pixels and the error of the model (aliasing, interpolation, defocus). It sees
-their sum as its residual variance s², taken where the gradients are that decide the match: model errors live there.
-With the curvature ``b' = db/dh`` of the normal equation and the pitch ℓ of the nodes::
+A match is the root of a score, a sum over the nodes p of a window and the lenses j of (gradient along the baseline) ×
+(residual). Residuals have a variance s² (sensor noise, aliasing, interpolation, defocus), taken where the gradients are
+that decide the match. With b' = db/dh, the curvature of the cost::
 
-    σ²(h) = (α σ_n² + max(0, s² − κ σ_n²)) · max(1, 1/(ℓ h)²) / b'                 σ(ρ_v) = σ(h)/β
+    σ²(h) = s² · ω · C/f · 1/b'                                 σ(ρ_v) = σ(h)/β
 
-max(1, 1/(ℓ h)²) counts how often the window's sums repeat one raw pixel. κ (noise left in a sample) and α (noise in
-the score) are not assumed but measured: the first frame is matched once more with known noise added to it
-(:func:`propagation`). Then σ_n² follows from residuals without texture (:func:`fit_noise`). What residuals exceed it
-by is model error; its nodes count as independent. Nothing is fitted to errors of depth.
+- ω: a sum with weights w has the variance Σ w² where its curvature counts Σ w (:func:`rim_share`).
+- C: neighbouring nodes repeat each other's errors. Residuals one node apart correlate by r, measured in the match itself
+  but at least what blur and interpolation do to white noise; gradients one node apart by cos θ across a texture of
+  θ = 2π · node spacing/period, and by 1 along it. C sums the products over the window (:func:`repeats`).
+- f = θ/sin θ: differences over two nodes show the gradient of such a texture too flat by that; b' has both.
+
+θ comes from second differences: tan²(θ/2) = their energy over that of the gradients. Nothing here is fitted to errors of
+depth. The sensor's noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`): s² is never
+taken for less than it.
 """
 
 from __future__ import annotations
@@ -18,24 +23,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
+
+from prism_vo.lightfield.accumulate import RIM
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
-ADDED_NOISE = 1.0  # grey levels, standard deviation of the noise added on trial
 FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels: what 8-bit quantisation alone leaves
 LEAST_MATCHES = 20  # to measure anything from them
-
-
-@dataclass(frozen=True)
-class Propagation:
-    """What becomes of unit noise variance in raw pixels; the defaults serve a frame without matches."""
-
-    sample: float = 0.2  # κ: residual variance
-    score: float = 0.35  # α: variance of the score per curvature, with repeats counted
+FINEST = 1.0  # tan²(θ/2) of four nodes a period: what is finer is not resolved
+MOST_ALIKE = 0.98  # largest correlation of neighbours believed
+BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching, see raw.py
 
 
 @dataclass(frozen=True)
@@ -44,39 +46,77 @@ class SensorNoise:
 
     read: float  # grey²
     shot: float  # grey² per grey
-    propagation: Propagation = Propagation()
+    sample: float  # share of it that is left in a sample of a match
 
     def variance(self, grey: ArrayLike) -> Array:
         """At intensity ``grey`` (0–255)."""
         return self.read + self.shot * np.maximum(np.asarray(grey, dtype=np.float64), 0.0)
 
 
-def propagation(
-    slope: Floats, noisy_slope: Floats, residual: Floats, noisy_residual: Floats, information: Floats
-) -> Propagation:
-    """From the same points matched with and without ADDED_NOISE; ``information``: curvature per repeat."""
-    good = np.isfinite(slope) & np.isfinite(noisy_slope) & (information > 0)
-    if good.sum() < LEAST_MATCHES:
-        return Propagation()
-    unit = ADDED_NOISE**2
-    score = (noisy_slope - slope)[good].astype(np.float64) ** 2 * information[good] / unit
-    sample = (noisy_residual - residual)[good].astype(np.float64) / unit
-    median_of_square = 0.4549  # of a unit normal variable
-    return Propagation(
-        max(float(np.median(sample)), 1e-3), max(float(np.median(score)) / median_of_square, 1e-3)
-    )
+def pixel_correlation(distance: ArrayLike) -> Array:
+    """Covariance of two bilinear samples of blurred white noise, ``distance`` px apart on one axis, over all phases."""
+    x = np.linspace(-4.0, 4.0, 1601)
+    here = _tent(x)
+    shifted = [_tent(x - d) for d in np.atleast_1d(np.asarray(distance, dtype=np.float64))]
+    return np.array([np.trapezoid(here * there, x) for there in shifted])
 
 
-def fit_noise(grey: Floats, residual: Floats, texture: Floats, spread: Propagation) -> SensorNoise:
+def _tent(x: Array) -> Array:
+    """What a pixel at distance x gives to a bilinear sample of the blurred image."""
+    return np.asarray(sum(b * np.maximum(0.0, 1.0 - np.abs(x - k)) for b, k in zip(BLUR, (-1, 0, 1))))
+
+
+def _disc(fall: float) -> tuple[Array, Array, Array]:
+    """Relative areas q = r²/R² of a micro-image, weights and transmissions there."""
+    q = np.linspace(0.0, 1.0, 1001)
+    transmission = 1.0 - fall * q
+    return q, np.minimum(1.0, (1.0 - q) / RIM) * transmission, transmission
+
+
+def rim_share(fall: float) -> float:
+    """ω: Σ w² d² over Σ w d² over a micro-image."""
+    q, weight, _ = _disc(fall)
+    return float(np.trapezoid(weight**2 * q, q) / np.trapezoid(weight * q, q))
+
+
+def sample_noise(fall: float) -> float:
+    """Variance of a sample per variance of a raw pixel at the centre: blur and interpolation less, devignetting more."""
+    q, weight, transmission = _disc(fall)
+    gain = np.trapezoid(weight / transmission**2, q) / np.trapezoid(weight, q)
+    return float(pixel_correlation(0.0)[0] ** 2 * gain)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
+    """C/f for a texture with tan²(θ/2) = ``fineness`` and residuals that correlate by ``alike`` one node apart.
+
+    Residuals k nodes apart correlate by alike^(k²). Points lie anywhere between nodes: of the two outermost nodes of the
+    window each counts with its share, which leaves (n − ⅓)/n of the squares.
+    """
+    side = 2.0 * window + 1.0
+    t = min(max(fineness, 1e-6), FINEST)
+    cosine = (1.0 - t) / (1.0 + t)
+    across = along = (side - 1.0 / 3.0) / side
+    before, wave = 1.0, cosine
+    for k in range(1, 2 * window + 1):
+        pairs = 2.0 * (side - k) / side * alike ** (k * k)
+        along += pairs
+        across += pairs * wave
+        before, wave = wave, 2.0 * cosine * wave - before  # cos kθ
+    return along * across * np.sqrt(t) / (np.arctan(np.sqrt(t)) * (1.0 + t))
+
+
+def fit_noise(grey: Floats, residual: Floats, texture: Floats, sample: float) -> SensorNoise:
     """Sensor noise from matches: residual variances extrapolated to no texture.
 
     ``texture``: curvature per degree of freedom, proportional to squared gradients, as is the error of the model.
+    ``sample``: of :func:`sample_noise`.
     Robust: least absolute deviations of ``residual = read + shot · grey + c · texture``, all three ≥ 0.
     """
     floor = LEAST_NOISE**2
     good = np.isfinite(grey) & np.isfinite(residual) & np.isfinite(texture)
     if good.sum() < LEAST_MATCHES:
-        return SensorNoise(floor, 0.0, spread)
+        return SensorNoise(floor, 0.0, sample)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
     y = residual[good]
     scale = np.maximum(x.mean(0), 1e-12)
@@ -88,20 +128,13 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats, spread: Propagati
         deviation = np.abs(y - x @ coefficients)
         expected = np.maximum(x @ coefficients, 0.1 * np.median(y))
         weight = 1.0 / (expected * np.maximum(deviation, 0.05 * expected))
-    read, shot = coefficients[:2] / spread.sample
-    return SensorNoise(max(float(read), floor), float(shot), spread)
-
-
-def repeats(slope: Floats, pitch: float) -> Array:
-    """How often sums over nodes ``pitch`` apart count one raw pixel at this slope."""
-    return np.asarray(np.maximum(1.0, 1.0 / (pitch * slope) ** 2))
+    read, shot = coefficients[:2] / sample
+    return SensorNoise(max(float(read), floor), float(shot), sample)
 
 
 def slope_variance(
-    slope: Floats, curvature: Floats, residual: Floats, grey: Floats, pitch: float, noise: SensorNoise
+    curvature: Floats, residual: Floats, repeated: Floats, grey: Floats, share: float, noise: SensorNoise
 ) -> Array:
-    """σ²(h) of matched slopes h (all arrays of one shape); ``residual``: where the gradients are."""
-    sensor = noise.variance(grey)
-    excess = np.maximum(residual - noise.propagation.sample * sensor, 0.0)
-    spread = noise.propagation.score * sensor + excess
-    return np.asarray(spread * repeats(slope, pitch) / curvature)
+    """σ²(h) of matches (all arrays of one shape); ``residual``: where the gradients are, ``share``: ω."""
+    spread = np.maximum(residual, noise.sample * noise.variance(grey))
+    return np.asarray(spread * repeated * share / curvature)
