@@ -17,7 +17,10 @@ Array = NDArray[np.float64]
 def samples_of(
     geometry: StereoGeometry, raw: Array, xy: Array, rho: float, fall: float
 ) -> tuple[Array, Array, Array]:
-    """Weights, grey values and baseline vectors of all lenses (rows) at TF positions (N, 2) in raw pixels."""
+    """Weights, grey values and baseline vectors of all lenses (rows) at TF positions (N, 2) in raw pixels.
+
+    Grey values reach a bit beyond the circle (to the square about it), where weights are 0: neighbours need them.
+    """
     camera: PlenopticCamera = geometry.camera
     centre = camera.principal_point
     if geometry.view.name == "focal":
@@ -32,7 +35,7 @@ def samples_of(
         at = camera.raw_from_virtual(x_virtual, np.full(len(xy), rho), lens_centre)
         q = ((at - image_centre) ** 2).sum(-1) / geometry.radius**2
         grey = bilinear(raw, distort(camera.calibration, at))
-        seen = (q < 1) & np.isfinite(grey)
+        seen = (np.abs(at - image_centre).max(-1) < geometry.radius) & np.isfinite(grey)
         w = np.where(seen, np.clip((1 - q) / RIM, 0, 1) * (1 - fall * q), 0.0)
         weights.append(w)
         greys.append(np.where(seen, grey, 0.0))

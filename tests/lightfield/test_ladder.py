@@ -20,11 +20,11 @@ def matches(rungs_up: float) -> tuple[Matches, np.ndarray]:
     field = mini()
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     matcher = decoder._matcher
-    noise = decoder.sensor_noise(field.raw)
+    noise = decoder.noise(field.raw)
     step = matcher.ladder[1] / matcher.ladder[0]
     matcher.ladder = matcher.ladder * step**rungs_up
     found = matcher.points(decoder.prepare(field.raw).even, GRID, 0.0)
-    _, variance, _ = matcher.judge(found, noise)
+    _, variance, _ = matcher.judge(found, noise, 0.0)
     return found, np.sqrt(variance) * decoder.geometry.view.beta
 
 
@@ -72,7 +72,12 @@ def test_score_times_squared_slope_is_straight() -> None:
 def test_residuals_are_those_of_the_root_and_not_of_a_rung() -> None:
     (here, _), (there, _) = matches(0.0), matches(0.5)
     both = np.isfinite(here.slope) & np.isfinite(there.slope)
-    for first, second in ((here.residual, there.residual), (here.edge_residual, there.edge_residual)):
+    pairs = (
+        (here.residual, there.residual),
+        (here.edge_residual, there.edge_residual),
+        (np.sqrt(here.repeats), np.sqrt(there.repeats)),
+    )
+    for first, second in pairs:
         ratio = second[both] / first[both]
         assert 0.97 < np.median(ratio) < 1.03
         assert robust_std(ratio) < 0.12

@@ -6,47 +6,106 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from light_fields import mini
+from scipy import ndimage
 
 from prism_vo.config import DecodeConfig
+from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.variance import Propagation, fit_noise, propagation
+from prism_vo.lightfield.accumulate import RIM
+from prism_vo.lightfield.variance import BLUR, fit_noise, pixel_correlation, repeats, rim_share
 from prism_vo.types import RawFrame
 
 
-def test_propagation_is_read_from_matches_with_and_without_noise() -> None:
-    rng = np.random.default_rng(0)
-    slope, information = np.full(4000, 0.3), rng.uniform(1e3, 1e5, 4000)
-    noisy = slope + rng.normal(size=4000) * np.sqrt(0.3 / information)
-    residual = rng.uniform(1, 5, 4000)
-    found = propagation(slope, noisy, residual, residual + rng.normal(0.2, 0.05, 4000), information)
-    assert found.score == pytest.approx(0.3, rel=0.05)
-    assert found.sample == pytest.approx(0.2, rel=0.05)
+def blurred_noise(size: int) -> np.ndarray:
+    """White noise of unit variance after the blur of micro-images."""
+    noise = np.random.default_rng(3).normal(size=(size, size))
+    return ndimage.convolve1d(ndimage.convolve1d(noise, BLUR, 0, mode="wrap"), BLUR, 1, mode="wrap")
 
 
-def test_a_frame_without_matches_gets_the_usual_propagation() -> None:
-    nothing = np.full(100, np.nan)
-    assert propagation(nothing, nothing, nothing, nothing, nothing) == Propagation()
+@pytest.mark.parametrize("distance", [0.0, 0.7, 1.5, 2.3])
+def test_samples_of_blurred_noise_correlate_as_predicted(distance: float) -> None:
+    image = blurred_noise(400)
+    x, y = np.random.default_rng(4).uniform(2, 390, (2, 60_000))
+    here, there = (
+        ndimage.map_coordinates(image, [y, at], order=1, mode="nearest") for at in (x, x + distance)
+    )
+    across = pixel_correlation(0.0)[0]  # both lie on one row
+    assert np.mean(here * there) == pytest.approx(pixel_correlation(distance)[0] * across, abs=0.002)
+
+
+@pytest.mark.parametrize(("alike", "period"), [(0.3, 5.0), (0.5, 8.0), (0.8, 6.0), (0.97, 30.0)])
+def test_repeats_are_those_of_correlated_errors_on_a_wave(alike: float, period: float) -> None:
+    """The variance of a window's sum written out, pair by pair, over all phases of the wave and of the point."""
+    window, theta = 2, 2 * np.pi / period
+    nodes = np.arange(-window, window + 2)
+    correlation = alike ** ((nodes[:, None] - nodes[None]) ** 2)
+    spread = information = 0.0
+    for phase in np.linspace(0, 2 * np.pi, 12, endpoint=False):
+        for u in np.linspace(0.02, 0.98, 25):
+            share = np.ones(len(nodes))  # between two nodes the window slides from one to the next
+            share[0], share[-1] = 1 - u, u
+            wave = share * np.cos(theta * nodes + phase)  # along x; y is the same with a flat wave
+            spread += wave @ correlation @ wave
+            information += share @ np.cos(theta * nodes + phase) ** 2
+    along = np.mean([
+        (s @ correlation @ s) / s.sum()
+        for u in np.linspace(0.02, 0.98, 25)
+        for s in [np.array([1 - u, 1, 1, 1, 1, u])]
+    ])  # fmt: skip
+    flat = theta / np.sin(theta)  # b' holds the product of the true gradient and the difference over two nodes
+    expected = spread / information * along / flat
+    assert repeats(np.tan(theta / 2) ** 2, alike, window) == pytest.approx(expected, rel=0.02)
+
+
+def test_rim_share_is_that_of_a_disc_of_lenses() -> None:
+    rng = np.random.default_rng(5)
+    d = rng.uniform(-1, 1, (200_000, 2))
+    q = (d**2).sum(-1)
+    d, q = d[q < 1], q[q < 1]
+    w = np.minimum(1, (1 - q) / RIM) * (1 - 0.4 * q)
+    assert rim_share(0.4) == pytest.approx((w**2 * d[:, 0] ** 2).sum() / (w * d[:, 0] ** 2).sum(), rel=0.01)
+
+
+def test_matches_scatter_by_their_sigma_when_noise_is_all_there_is() -> None:
+    """The same frame under two noises, loud enough that errors of the model do not count."""
+    field = mini("table")
+    rng = np.random.default_rng(6)
+    grid = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
+    decoder = Decoder(field.camera, DecodeConfig(threads=1, max_sigma=0.03), field.white)
+    found = []
+    for index in (1, 2):
+        light = field.raw.image + rng.normal(0, 12, field.raw.image.shape) * (field.raw.image > 0)
+        found.append(decoder.measure(RawFrame(index, 0.0, light.clip(1, 255).astype(np.float32)), grid))
+    one, two = found
+    both = one.valid & two.valid
+    assert both.sum() > 150
+    scatter = (one.inv_virtual_depth - two.inv_virtual_depth)[both]
+    predicted = np.sqrt(one.variance + two.variance)[both]
+    assert robust_std(scatter / predicted) == pytest.approx(1.0, abs=0.15)
 
 
 def test_noise_is_the_residual_without_texture() -> None:
     rng = np.random.default_rng(1)
     grey, texture = rng.uniform(20, 200, 2000), rng.uniform(0, 50, 2000)
-    residual = 0.2 * (1.5 + 0.02 * grey) + 0.03 * texture
-    noise = fit_noise(grey, residual * rng.normal(1, 0.05, 2000), texture, Propagation(0.2, 0.3))
-    assert float(noise.variance(100)) == pytest.approx(3.5, rel=0.1)
+    residual = 0.3 + 0.004 * grey + 0.03 * texture
+    noise = fit_noise(grey, residual * rng.normal(1, 0.05, 2000), texture)
+    assert float(noise.variance(100)) == pytest.approx(0.7, rel=0.1)
 
 
 def test_more_noise_is_seen_as_such() -> None:
-    """Known noise on top of a rendered frame raises the estimate by its variance."""
+    """Known noise on top of a rendered frame raises the estimate by its variance, less what the blur takes."""
     field = mini("table")
-    rng = np.random.default_rng(2)
-    added = field.raw.image.astype(np.float32) + rng.normal(0, 3, field.raw.image.shape).astype(np.float32)
-    quiet, loud = (
-        Decoder(field.camera, DecodeConfig(threads=1), field.white).sensor_noise(frame)
-        for frame in (field.raw, replace(field.raw, image=added))
+    trial = np.random.default_rng(2).normal(0, 1, field.raw.image.shape)
+    quiet, loud, louder = (
+        float(Decoder(field.camera, DecodeConfig(threads=1), field.white).noise(frame).variance(100))
+        for frame in (
+            replace(field.raw, image=(field.raw.image + sigma * trial).astype(np.float32))
+            for sigma in (0.0, 3.0, 6.0)
+        )
     )
-    rise = float(loud.variance(100) - quiet.variance(100))
-    assert rise == pytest.approx(9.0, rel=0.25)
+    assert (louder - quiet) / (loud - quiet) == pytest.approx(4.0, rel=0.1)
+    blur = pixel_correlation(0.0)[0] ** 2
+    assert blur < (louder - quiet) / 36 < 2 * blur  # devignetting and the rim, which has no neighbours, add
 
 
 def test_blur_keeps_what_is_even_and_marks_what_is_outside() -> None:

@@ -16,7 +16,7 @@ from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
-from prism_vo.lightfield.variance import SensorNoise
+from prism_vo.lightfield.variance import SampleNoise
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.photometric import (
     Vignetting,
@@ -57,7 +57,7 @@ class Decoder:
         self._focus_slope = FocusSlope(self.geometry.rest_slope, self.geometry.radius)
         self._focus_tables: dict[float, FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
-        self._noise: SensorNoise | None = None
+        self._noise: SampleNoise | None = None
 
     @property
     def view(self) -> FocusedView:
@@ -77,7 +77,7 @@ class Decoder:
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
         even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.points(even, xy, fall)
-        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
+        rho, variance, valid = self._matcher.judge(found, self.noise(raw), fall)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
@@ -85,7 +85,7 @@ class Decoder:
         frame = self.focus(raw)
         even, fall = self.prepare(raw).even, self._fall(raw)
         found = self._matcher.everywhere(even, fall)
-        rho, variance, valid = self._matcher.judge(found, self.sensor_noise(raw), fall)
+        rho, variance, valid = self._matcher.judge(found, self.noise(raw), fall)
         return replace(
             frame,
             inv_virtual_depth=rho.astype(np.float32, copy=False),
@@ -93,8 +93,8 @@ class Decoder:
             valid=valid,
         )
 
-    def sensor_noise(self, raw: RawFrame) -> SensorNoise:
-        """Of one raw pixel: estimated from the first frame seen."""
+    def noise(self, raw: RawFrame) -> SampleNoise:
+        """Of a sample without texture: estimated from the first frame seen."""
         if self._noise is None:
             self._noise = self._matcher.estimate_noise(self.prepare(raw).even, self._fall(raw))
         return self._noise

@@ -19,11 +19,10 @@ from prism_vo.lightfield.measure import measure_blocks, measure_points
 from prism_vo.lightfield.nearby import lens_grid
 from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import (
-    SensorNoise,
+    SampleNoise,
     fit_noise,
     pixel_correlation,
     rim_share,
-    sample_noise,
     slope_variance,
 )
 from prism_vo.optics.photometric import Vignetting
@@ -40,7 +39,7 @@ SEEK_SHIFT_PX = 1.0  # the same three for the search; motion at the rim of the p
 SEEK_NODE_PX = 2.1
 SEEK_LENSES = 4.0  # lenses per sample, the nearest ones
 MEASURE_ROWS = 32  # TF rows whose points are measured one after the other, from left to right
-NOISE_POINTS = 1600  # matches the sensor noise is estimated from
+NOISE_POINTS = 1600  # matches the noise is estimated from
 LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 
@@ -125,17 +124,17 @@ class Matcher:
         pitches = (self.pitch, self.seek_pitch)
         return raw, g.lenses, g.array.index, self._grid, *ladders, fall, limit, self.scale, *pitches
 
-    def estimate_noise(self, raw: FloatImage, fall: float) -> SensorNoise:
-        """Sensor noise from an even grid of matches over one frame."""
+    def estimate_noise(self, raw: FloatImage, fall: float) -> SampleNoise:
+        """Noise of samples from an even grid of matches over one frame."""
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
         found = self.points(raw, np.rint(np.stack([x.ravel(), y.ravel()], -1)), fall, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
         texture = found.curvature[good] / found.redundancy[good]
-        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture, sample_noise(fall))
+        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture)
 
-    def judge(self, found: Matches, noise: SensorNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
         grey = found.grey + GREY_OFFSET

@@ -14,8 +14,7 @@ that decide the match. With b' = db/dh, the curvature of the cost::
 - f = θ/sin θ: differences over two nodes show the gradient of such a texture too flat by that; b' has both.
 
 θ comes from second differences: tan²(θ/2) = their energy over that of the gradients. Nothing here is fitted to errors of
-depth. The sensor's noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`): s² is never
-taken for less than it.
+depth. The noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`); no s² is taken for less.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 FIT_ROUNDS = 12
-LEAST_NOISE = 0.29  # grey levels: what 8-bit quantisation alone leaves
+LEAST_NOISE = 0.29  # grey levels of a raw pixel: what 8-bit quantisation alone leaves
 LEAST_MATCHES = 20  # to measure anything from them
 FINEST = 1.0  # tan²(θ/2) of four nodes a period: what is finer is not resolved
 MOST_ALIKE = 0.98  # largest correlation of neighbours believed
@@ -41,12 +40,11 @@ BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching, see raw.py
 
 
 @dataclass(frozen=True)
-class SensorNoise:
-    """Variance of one devignetted raw pixel near a micro-image's centre: read noise plus shot noise."""
+class SampleNoise:
+    """Variance of a sample of a match without texture: read noise plus shot noise, as blur and devignetting leave them."""
 
     read: float  # grey²
     shot: float  # grey² per grey
-    sample: float  # share of it that is left in a sample of a match
 
     def variance(self, grey: ArrayLike) -> Array:
         """At intensity ``grey`` (0–255)."""
@@ -66,24 +64,11 @@ def _tent(x: Array) -> Array:
     return np.asarray(sum(b * np.maximum(0.0, 1.0 - np.abs(x - k)) for b, k in zip(BLUR, (-1, 0, 1))))
 
 
-def _disc(fall: float) -> tuple[Array, Array, Array]:
-    """Relative areas q = r²/R² of a micro-image, weights and transmissions there."""
-    q = np.linspace(0.0, 1.0, 1001)
-    transmission = 1.0 - fall * q
-    return q, np.minimum(1.0, (1.0 - q) / RIM) * transmission, transmission
-
-
 def rim_share(fall: float) -> float:
-    """ω: Σ w² d² over Σ w d² over a micro-image."""
-    q, weight, _ = _disc(fall)
+    """ω: Σ w² d² over Σ w d² over a micro-image with the transmission 1 − fall · q at q = r²/R²."""
+    q = np.linspace(0.0, 1.0, 1001)
+    weight = np.minimum(1.0, (1.0 - q) / RIM) * (1.0 - fall * q)
     return float(np.trapezoid(weight**2 * q, q) / np.trapezoid(weight * q, q))
-
-
-def sample_noise(fall: float) -> float:
-    """Variance of a sample per variance of a raw pixel at the centre: blur and interpolation less, devignetting more."""
-    q, weight, transmission = _disc(fall)
-    gain = np.trapezoid(weight / transmission**2, q) / np.trapezoid(weight, q)
-    return float(pixel_correlation(0.0)[0] ** 2 * gain)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -106,17 +91,16 @@ def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
     return along * across * np.sqrt(t) / (np.arctan(np.sqrt(t)) * (1.0 + t))
 
 
-def fit_noise(grey: Floats, residual: Floats, texture: Floats, sample: float) -> SensorNoise:
-    """Sensor noise from matches: residual variances extrapolated to no texture.
+def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
+    """Noise from matches: residual variances extrapolated to no texture.
 
     ``texture``: curvature per degree of freedom, proportional to squared gradients, as is the error of the model.
-    ``sample``: of :func:`sample_noise`.
     Robust: least absolute deviations of ``residual = read + shot · grey + c · texture``, all three ≥ 0.
     """
-    floor = LEAST_NOISE**2
+    floor = LEAST_NOISE**2 * float(pixel_correlation(0.0)[0]) ** 2
     good = np.isfinite(grey) & np.isfinite(residual) & np.isfinite(texture)
     if good.sum() < LEAST_MATCHES:
-        return SensorNoise(floor, 0.0, sample)
+        return SampleNoise(floor, 0.0)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
     y = residual[good]
     scale = np.maximum(x.mean(0), 1e-12)
@@ -128,13 +112,12 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats, sample: float) ->
         deviation = np.abs(y - x @ coefficients)
         expected = np.maximum(x @ coefficients, 0.1 * np.median(y))
         weight = 1.0 / (expected * np.maximum(deviation, 0.05 * expected))
-    read, shot = coefficients[:2] / sample
-    return SensorNoise(max(float(read), floor), float(shot), sample)
+    return SampleNoise(max(float(coefficients[0]), floor), float(coefficients[1]))
 
 
 def slope_variance(
-    curvature: Floats, residual: Floats, repeated: Floats, grey: Floats, share: float, noise: SensorNoise
+    curvature: Floats, residual: Floats, repeated: Floats, grey: Floats, share: float, noise: SampleNoise
 ) -> Array:
     """σ²(h) of matches (all arrays of one shape); ``residual``: where the gradients are, ``share``: ω."""
-    spread = np.maximum(residual, noise.sample * noise.variance(grey))
+    spread = np.maximum(residual, noise.variance(grey))
     return np.asarray(spread * repeated * share / curvature)
