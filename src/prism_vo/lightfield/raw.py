@@ -23,7 +23,7 @@ FloatImage = NDArray[np.float32]
 BILINEAR_BLUR = (
     1.0 / 12.0
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
-RIM_CONTINUATION = 0.8  # share of the last difference by which a micro-image is continued beyond its rim
+RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image is continued beyond its rim
 
 
 class PreparedRaw:
