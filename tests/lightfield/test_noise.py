@@ -52,7 +52,9 @@ def test_repeats_are_those_of_correlated_errors_on_a_wave(alike: float, period: 
         for u in np.linspace(0.02, 0.98, 25)
         for s in [np.array([1 - u, 1, 1, 1, 1, u])]
     ])  # fmt: skip
-    flat = theta / np.sin(theta)  # b' holds the product of the true gradient and the difference over two nodes
+    flat = theta / np.sin(
+        theta
+    )  # b' holds the product of the true gradient and the difference over two nodes
     expected = spread / information * along / flat
     assert repeats(np.tan(theta / 2) ** 2, alike, window) == pytest.approx(expected, rel=0.02)
 

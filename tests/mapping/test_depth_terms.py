@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from smooth_scene import small_view
 
-from prism_vo.mapping.residuals import depth_terms
+from prism_vo.mapping.residuals import depth_terms, information_at_estimate
 
 VIEW = small_view()
 
@@ -59,3 +59,22 @@ def test_nearer_points_have_smaller_inverse_virtual_depth() -> None:
     q = np.array([0.7])
     out = terms(q, VIEW.inv_virtual_depth(q) + 0.001)
     assert -out.b[0] / out.h[0] < 0
+
+
+def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() -> None:
+    """Matches of one plane whose σ² is that of the slope they found, h⁴: their mean, weighted as the energy does."""
+    rng = np.random.default_rng(8)
+    q, slope = np.full(40_000, 0.1), 1.0 / (VIEW.w_infinity + VIEW.kappa * 0.1)
+    found = slope * (1.0 + 0.01 * rng.normal(size=len(q)))
+    measured, reported = (found - VIEW.alpha) / VIEW.beta, 1e4 * (slope / found) ** 4
+    truth = float(VIEW.inv_virtual_depth(0.1))
+    sure = information_at_estimate(VIEW, q, measured, reported)
+    naive, fair = (float(np.average(measured, weights=w) - truth) for w in (reported, sure))
+    expected = -4 * 0.01**2 * slope / VIEW.beta  # −E[error · d ln σ²/dh]
+    assert naive == pytest.approx(expected, rel=0.2)
+    assert abs(fair) < 0.2 * abs(expected)
+
+
+def test_information_at_the_estimate_leaves_points_without_depth_alone() -> None:
+    out = information_at_estimate(VIEW, np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]))
+    assert out[0] == 0.0 and out[1] > 0

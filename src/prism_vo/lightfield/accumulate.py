@@ -22,7 +22,10 @@ W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY, GI, GII, GB, GIB = range(15)
 SUMS = 15
 COST_SUMS = 4
 COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE = 15, 16, 17, 21, 22, 23, 24, 25
-INNER, BEND = U, V  # once the taps are read: the weight of samples with four neighbours, and their mean less the sample
+INNER, BEND = (
+    U,
+    V,
+)  # once the taps are read: the weight of samples with four neighbours, and their mean less the sample
 LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
 TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance
 WIDEST = 54  # samples a side of the largest box

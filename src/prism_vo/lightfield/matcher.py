@@ -134,7 +134,9 @@ class Matcher:
         texture = found.curvature[good] / found.redundancy[good]
         return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture)
 
-    def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(
+        self, found: Matches, noise: SampleNoise, fall: float
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
         grey = found.grey + GREY_OFFSET

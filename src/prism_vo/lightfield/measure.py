@@ -25,8 +25,8 @@ def _rungs(slopes, ladder, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure_points(  # type: ignore[no-untyped-def]
-    raw, lenses, index, grid, ladder, strides, alike, seek, fall, limit, scale, pitch, seek_pitch, window, points, first,
-    last, out,
+    raw, lenses, index, grid, ladder, strides, alike, seek, fall, limit, scale, pitch, seek_pitch, window, points,
+    first, last, out,
 ):  # fmt: skip
     """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (RESULTS, N), see :func:`refine`.
 
@@ -57,8 +57,8 @@ def measure_points(  # type: ignore[no-untyped-def]
         count = gather_lenses(lenses, index, grid, least, grid[4] / least, x0, y0, x1, y1, near, where)
         node_x, node_y = np.floor(cx / pitch), np.floor(cy / pitch)
         refine(
-            raw, near, where, count, grid[4], ladder, strides, alike, fall, node_x * pitch - x0, node_y * pitch - y0, pitch,
-            2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
+            raw, near, where, count, grid[4], ladder, strides, alike, fall, node_x * pitch - x0, node_y * pitch - y0,
+            pitch, 2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
             start, line, at, work, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]

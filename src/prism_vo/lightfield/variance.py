@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How certain is a matched slope? From the residuals of the match, how alike neighbouring ones are, and its curvature.
+"""How certain is a matched slope? From the residuals of the match, how alike neighbours are, and its curvature.
 
-A match is the root of a score, a sum over the nodes p of a window and the lenses j of (gradient along the baseline) ×
-(residual). Residuals have a variance s² (sensor noise, aliasing, interpolation, defocus), taken where the gradients are
-that decide the match. With b' = db/dh, the curvature of the cost::
+A match is the root of a score, a sum over the nodes of a window and the lenses of (gradient along the baseline) ×
+(residual). Residuals have a variance s² (sensor noise, aliasing, interpolation, defocus), taken where the gradients
+are that decide the match. With b' = db/dh, the curvature of the cost::
 
     σ²(h) = s² · ω · C/f · 1/b'                                 σ(ρ_v) = σ(h)/β
 
 - ω: a sum with weights w has the variance Σ w² where its curvature counts Σ w (:func:`rim_share`).
-- C: neighbouring nodes repeat each other's errors. Residuals one node apart correlate by r, measured in the match itself
-  but at least what blur and interpolation do to white noise; gradients one node apart by cos θ across a texture of
-  θ = 2π · node spacing/period, and by 1 along it. C sums the products over the window (:func:`repeats`).
+- C: neighbouring nodes repeat each other's errors. Residuals one node apart correlate by r, measured in the match
+  itself but at least what blur and interpolation do to white noise; gradients one node apart correlate by cos θ across
+  a texture with θ = 2π · node spacing/period, by 1 along it. C sums the products over the window (:func:`repeats`).
 - f = θ/sin θ: differences over two nodes show the gradient of such a texture too flat by that; b' has both.
 
-θ comes from second differences: tan²(θ/2) = their energy over that of the gradients. Nothing here is fitted to errors of
-depth. The noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`); no s² is taken for less.
+θ comes from second differences: tan²(θ/2) is their energy over that of the gradients. Nothing here is fitted to errors
+of depth. The noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`); no s² is less.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching, see raw.py
 
 @dataclass(frozen=True)
 class SampleNoise:
-    """Variance of a sample of a match without texture: read noise plus shot noise, as blur and devignetting leave them."""
+    """Variance of a sample without texture: read plus shot noise, as blur and devignetting leave them."""
 
     read: float  # grey²
     shot: float  # grey² per grey
@@ -52,7 +52,7 @@ class SampleNoise:
 
 
 def pixel_correlation(distance: ArrayLike) -> Array:
-    """Covariance of two bilinear samples of blurred white noise, ``distance`` px apart on one axis, over all phases."""
+    """Covariance of two bilinear samples of blurred white noise ``distance`` px apart on one axis, over all phases."""
     x = np.linspace(-4.0, 4.0, 1601)
     here = _tent(x)
     shifted = [_tent(x - d) for d in np.atleast_1d(np.asarray(distance, dtype=np.float64))]
@@ -75,8 +75,8 @@ def rim_share(fall: float) -> float:
 def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
     """C/f for a texture with tan²(θ/2) = ``fineness`` and residuals that correlate by ``alike`` one node apart.
 
-    Residuals k nodes apart correlate by alike^(k²). Points lie anywhere between nodes: of the two outermost nodes of the
-    window each counts with its share, which leaves (n − ⅓)/n of the squares.
+    Residuals k nodes apart correlate by alike^(k²). Points lie anywhere between nodes: of the two outermost nodes of
+    the window each counts with its share, which leaves (n − ⅓)/n of the squares.
     """
     side = 2.0 * window + 1.0
     t = min(max(fineness, 1e-6), FINEST)

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 # 8 of the 9 pixels of a spread diamond (DSO's pattern): dx, dy
 PATTERN = np.array([[0, -2], [-1, -1], [1, -1], [-2, 0], [0, 0], [2, 0], [-1, 1], [0, 2]], dtype=np.float32)
 BLOCK = 8  # state numbers a keyframe
+SLOPE_RATIOS = 0.8, 1.25  # measured over estimated stereo slope: what is farther apart is an outlier
 
 NONE, IN, OUTLIER, OUTSIDE = np.int8(-1), np.int8(0), np.int8(1), np.int8(2)
 
@@ -286,6 +287,19 @@ class DepthTerms:
     b: Array  # (N,)
     energy: float
     residual_sigmas: Array  # (N,) residual in units of its σ; NaN without a measurement
+
+
+def information_at_estimate(
+    view: FocusedView, inv_depth: Array, measured: Array, information: Array
+) -> Array:
+    """1/σ²(ρ_v) of depth measurements where their points are believed to be, not where they were measured.
+
+    The number of lenses that see a point and their squared baselines both fall with the stereo slope as h⁻², so
+    σ² ∝ h⁴: a match that errs towards far calls itself less certain than one that errs towards near. Weighted so, the
+    near ones win, and the farther a scene the more it shrinks.
+    """
+    ratio = (view.alpha + view.beta * measured) * (view.w_infinity + view.kappa * inv_depth)  # of h = 1/w
+    return np.where(information > 0, information * np.clip(ratio, *SLOPE_RATIOS) ** 4, 0.0)
 
 
 def depth_terms(

@@ -21,7 +21,7 @@ from prism_vo.mapping.locate import locate
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import DEPTH_USED, Candidates, Points
 from prism_vo.mapping.reference import depth_variance, reference_maps
-from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE
+from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTSIDE, information_at_estimate
 from prism_vo.mapping.smoothing import Departure, departure
 from prism_vo.mapping.uncertainty import pose_uncertainty
 from prism_vo.optics.camera import FocusedView
@@ -184,10 +184,11 @@ class Window:
 
     def _energy(self, points: Points) -> WindowEnergy:
         c, noise2 = self.config, self.balance.noise2
+        sure = information_at_estimate(self.view, points.inv_depth, points.measured, points.information)
         return WindowEnergy(
             self.view, self.images, np.array([k.slot for k in self.keyframes], np.int32),
             np.array([k.exposure for k in self.keyframes]),
-            np.array([k.gate for k in self.keyframes], np.float32), points, self.prior,
+            np.array([k.gate for k in self.keyframes], np.float32), replace(points, information=sure), self.prior,
             np.array([k.tracked_affine for k in self.keyframes]),
             noise2 / np.array([c.sigma_gain, c.sigma_offset]) ** 2,
             self._eta, c.huber, c.depth_huber,
