@@ -7,7 +7,7 @@ from light_fields import mini
 from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.accumulate import STRIDE, WIDEST, new_work
+from prism_vo.lightfield.accumulate import STRIDE, new_work
 from prism_vo.lightfield.matcher import Matches
 from prism_vo.lightfield.matching import CHANNELS, FREEDOM, SCORE, score
 from prism_vo.lightfield.nearby import gather_lenses, lens_grid
@@ -47,7 +47,7 @@ def test_score_times_squared_slope_is_straight() -> None:
     found = matcher.points(even, GRID, 0.0)
     step = matcher.ladder[1] / matcher.ladder[0] - 1.0
     near, where = np.zeros((2000, 10), np.float32), np.zeros((2000, 4), np.int64)
-    scratch = np.zeros((2, WIDEST), np.float32), np.zeros(STRIDE, np.int32), new_work(2 * window + 4)
+    scratch = np.zeros(STRIDE, np.int32), new_work(2 * window + 4)
     straight, bent = [], []
     for (x, y), slope in zip(GRID[np.isfinite(found.slope)], found.slope[np.isfinite(found.slope)]):
         centre = matcher.scale * (np.array([x, y]) + 0.5) - 0.5

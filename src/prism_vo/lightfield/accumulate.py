@@ -262,12 +262,9 @@ def _sum_block(  # type: ignore[no-untyped-def]
                 z[p + size(G * STRIDE)] += weight
                 z[p + size(GX * STRIDE)] += weight * (right - left_)
                 z[p + size(GY * STRIDE)] += weight * (below - above)
-                bend = quarter * ((right + left_) + (below + above)) - z[k + size(VALUE * STRIDE)]
-                z[k + size(INNER * STRIDE)], z[k + size(BEND * STRIDE)] = weight, weight * bend
-            for t in range(1, m - 1):
-                k, p = size(start + t), size(first + t)
-                value, bend = z[k + size(VALUE * STRIDE)], z[k + size(BEND * STRIDE)]
-                weighted = z[k + size(INNER * STRIDE)] * value
+                value = z[k + size(VALUE * STRIDE)]
+                bend = weight * (quarter * ((right + left_) + (below + above)) - value)
+                weighted = weight * value
                 z[p + size(GI * STRIDE)] += weighted
                 z[p + size(GII * STRIDE)] += weighted * value
                 z[p + size(GB * STRIDE)] += bend

@@ -23,6 +23,7 @@ from prism_vo.lightfield.accumulate import (
     LANES,
     PAD,
     STRIDE,
+    TAP,
     W2,
     WI,
     WII,
@@ -48,12 +49,12 @@ SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, S
 CHANNELS = 10
 CHANNEL_ROWS = (WX, WII, W2, WI, GX, WY, GY, GB, GII, GIB)  # the sums that make room for them
 RESULTS = 7
+DOWN, ALONG = TAP, TAP + 2  # rows of the working array that are free after the sums over lenses
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def score(  # type: ignore[no-untyped-def]
-    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, line, at, work,
-    out,
+    raw, near, where, count, radius, slope, stride, fall, x0, y0, pitch, nx, ny, window, at, work, out,
 ):  # fmt: skip
     """At one rung, for nx × ny nodes: window sums of the channels → ``out`` (ny, nx, CHANNELS)."""
     w = window
@@ -63,23 +64,31 @@ def score(  # type: ignore[no-untyped-def]
         raw, near, where, count, radius, slope, stride, fall, left, top, pitch, mx, my, True, at, work,
     )  # fmt: skip
     _node_values(work, mx * my, np.float32(0.5 / (pitch * slope)))
-    side = 2 * w + 1
-    size, sums = np.uint64, line[0]
-    across = size(mx)
-    for row in range(ny):
-        for channel in range(CHANNELS):
-            first = size(CHANNEL_ROWS[channel] * STRIDE + PAD + (row + 1) * mx)
-            for col in range(1, mx - 1):
-                total, p = np.float32(0.0), first + size(col)
-                for _ in range(side):
-                    total += work[p]
-                    p += across
-                sums[size(col)] = total
+    _window_sums(work, mx, nx, ny, 2 * w + 1, out)
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _window_sums(z, mx, nx, ny, side, out):  # type: ignore[no-untyped-def]
+    """Every channel down the columns and then along the rows, in loops over whole blocks (row ends are waste)."""
+    size = np.uint64
+    padded = (mx * ny + LANES - 1) // LANES * LANES
+    for channel in range(CHANNELS):
+        first = CHANNEL_ROWS[channel] * STRIDE + PAD + mx
+        for t in range(padded):
+            z[size(t) + size(DOWN * STRIDE)] = z[size(first + t)]
+        for row in range(1, side):
+            start = size(first + row * mx)
+            for t in range(padded):
+                z[size(t) + size(DOWN * STRIDE)] += z[start + size(t)]
+        for t in range(padded):
+            z[size(t) + size(ALONG * STRIDE)] = z[size(t) + size(DOWN * STRIDE + 1)]
+        for col in range(2, side + 1):
+            start = size(DOWN * STRIDE + col)
+            for t in range(padded):
+                z[size(t) + size(ALONG * STRIDE)] += z[start + size(t)]
+        for row in range(ny):
             for col in range(nx):
-                total = np.float32(0.0)
-                for dx in range(1, side + 1):
-                    total += sums[size(col + dx)]
-                out[row, col, channel] = total
+                out[row, col, channel] = z[size(ALONG * STRIDE + row * mx + col)]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -121,23 +130,23 @@ def _node_values(z, count, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _between(table, node, share, channel):  # type: ignore[no-untyped-def]
+def _between(table, rung, node, share, channel):  # type: ignore[no-untyped-def]
     """A window sum at a point between four nodes: the window slides smoothly."""
     (row, col), (w00, w01, w10, w11) = node, share
-    upper = w00 * table[row, col, channel] + w01 * table[row, col + 1, channel]
-    return upper + w10 * table[row + 1, col, channel] + w11 * table[row + 1, col + 1, channel]
+    upper = w00 * table[rung, row, col, channel] + w01 * table[rung, row, col + 1, channel]
+    return upper + w10 * table[rung, row + 1, col, channel] + w11 * table[rung, row + 1, col + 1, channel]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _at_root(low, high, share, bowl):  # type: ignore[no-untyped-def]
     """A cost between two rungs: the chord less the sag of a parabola with that difference of slopes."""
-    return low + share * (high - low) - BOWL * bowl * share * (1.0 - share)
+    return low + share * (high - low) - np.float32(BOWL) * bowl * share * (np.float32(1.0) - share)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def refine(  # type: ignore[no-untyped-def]
     raw, near, where, count, radius, ladder, strides, alike, fall, x0, y0, pitch, mx, my, window, gx, gy, pace,
-    nx, ny, start, line, at, work, table, done, out,
+    nx, ny, start, at, work, table, done, out,
 ):  # fmt: skip
     """Root of b near the rung ``start`` (negative: skip) at nx × ny samples, ``pace`` nodes apart from node (gx, gy).
 
@@ -168,13 +177,13 @@ def refine(  # type: ignore[no-untyped-def]
                     if not done[rung]:
                         score(
                             raw, near, where, count, radius, ladder[rung], strides[rung], fall, x0, y0, pitch,
-                            mx, my, window, line, at, work, table[rung],
+                            mx, my, window, at, work, table[rung],
                         )  # fmt: skip
                         done[rung] = True
-                free = max(_between(table[k], node, share, FREEDOM), 1e-3)
-                high_free = max(_between(table[k + 1], node, share, FREEDOM), 1e-3)
-                low = _between(table[k], node, share, SCORE) / free * ladder[k] ** 2
-                high = _between(table[k + 1], node, share, SCORE) / high_free * ladder[k + 1] ** 2
+                free = max(_between(table, k, node, share, FREEDOM), 1e-3)
+                high_free = max(_between(table, k + 1, node, share, FREEDOM), 1e-3)
+                low = _between(table, k, node, share, SCORE) / free * ladder[k] ** 2
+                high = _between(table, k + 1, node, share, SCORE) / high_free * ladder[k + 1] ** 2
                 move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
                 if move == 0 or k + move < 0 or k + move > last - 1:
                     break
@@ -184,41 +193,43 @@ def refine(  # type: ignore[no-untyped-def]
             t, step = low / (low - high), ladder[k + 1] - ladder[k]
             slope = ladder[k] + t * step
             rise = (high - low) / (slope * slope)
-            steep = max(_between(table[k], node, share, STEEP), 1e-12)
-            high_steep = max(_between(table[k + 1], node, share, STEEP), 1e-12)
-            steep_rise = (
-                _between(table[k + 1], node, share, STEEP_SCORE) / high_steep
-                - _between(table[k], node, share, STEEP_SCORE) / steep
-            )
             out[0, row, col] = slope
             out[1, row, col] = rise * free / step
             out[2, row, col] = _at_root(
-                _between(table[k], node, share, COST) / free,
-                _between(table[k + 1], node, share, COST) / high_free,
+                _between(table, k, node, share, COST) / free,
+                _between(table, k + 1, node, share, COST) / high_free,
                 t,
                 rise * step,
             )
-            out[3, row, col] = _between(table[k], node, share, MEAN) / side2
+            out[3, row, col] = _between(table, k, node, share, MEAN) / side2
             out[4, row, col] = free
-            edge, high_edge = (
-                _between(table[k], node, share, STEEP_COST) / steep,
-                _between(table[k + 1], node, share, STEEP_COST) / high_steep,
-            )
-            chord = edge + t * (high_edge - edge)
-            at_root = _at_root(edge, high_edge, t, steep_rise * step)
-            out[5, row, col] = at_root
-            bent = (1.0 - t) * _between(table[k], node, share, BENT) + t * _between(
-                table[k + 1], node, share, BENT
-            )
-            fineness = 16.0 * bent / ((1.0 - t) * steep + t * high_steep)
-            inner = (1.0 - t) * _between(table[k], node, share, STEEP_INNER) + t * _between(
-                table[k + 1], node, share, STEEP_INNER
-            )
-            next_ = (1.0 - t) * _between(table[k], node, share, STEEP_NEXT) + t * _between(
-                table[k + 1], node, share, STEEP_NEXT
-            )
-            # the sag of the chord is a shift of the texture, and neighbours of the texture agree to 1/(1 + fineness)
-            sag = inner * max(1.0 - at_root / max(chord, 1e-12), 0.0)
-            next_ += sag * fineness / (1.0 + fineness)
-            neighbours = 1.0 + next_ / max(inner - sag, 1e-12)
-            out[6, row, col] = repeats(fineness, min(max(neighbours, alike[k]), MOST_ALIKE), window)
+            t32, step32, alike32 = np.float32(t), np.float32(step), np.float32(alike[k])
+            out[5, row, col], out[6, row, col] = _edges(table, k, node, share, t32, step32, alike32, window)
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _edges(table, k, node, share, t, step, least_alike, window):  # type: ignore[no-untyped-def]
+    """Where the gradients are: residual variance at the root, and how often errors repeat."""
+    one, tiny = np.float32(1.0), np.float32(1e-12)
+    steep = max(_between(table, k, node, share, STEEP), tiny)
+    per, high_per = one / steep, one / max(_between(table, k + 1, node, share, STEEP), tiny)
+    low, high = (
+        _between(table, k, node, share, STEEP_COST) * per,
+        _between(table, k + 1, node, share, STEEP_COST) * high_per,
+    )
+    rise = (
+        _between(table, k + 1, node, share, STEEP_SCORE) * high_per
+        - _between(table, k, node, share, STEEP_SCORE) * per
+    )
+    residual = _at_root(low, high, t, rise * step)
+    near = k if t < np.float32(0.5) else k + 1
+    edge, per = (low, per) if t < np.float32(0.5) else (high, high_per)
+    fineness = np.float32(16.0) * _between(table, near, node, share, BENT) * per
+    beside = _between(table, near, node, share, STEEP_NEXT) / max(
+        _between(table, near, node, share, STEEP_INNER), tiny
+    )
+    # what the rung adds to the root is a shift of the texture, whose neighbours agree to 1/(1 + fineness)
+    left = min(max(residual, tiny) / max(edge, tiny), one)
+    beside += (one - left) * fineness / (one + fineness)
+    neighbours = min(max(one + beside / left, least_alike), np.float32(MOST_ALIKE))
+    return residual, repeats(fineness, neighbours, window)

@@ -59,7 +59,7 @@ def measure_points(  # type: ignore[no-untyped-def]
         refine(
             raw, near, where, count, grid[4], ladder, strides, alike, fall, node_x * pitch - x0, node_y * pitch - y0,
             pitch, 2, 2, window, cx / pitch - node_x, cy / pitch - node_y, 1.0, 1, 1,
-            start, line, at, work, table, done, result,
+            start, at, work, table, done, result,
         )  # fmt: skip
         out[:, n] = result[:, 0, 0]
 
@@ -118,7 +118,7 @@ def measure_blocks(  # type: ignore[no-untyped-def]
             refine(
                 raw, near, where, count, grid[4], ladder, strides, alike, fall, node_x * pitch - left,
                 node_y * pitch - top, pitch, mx, my, window, cx / pitch - node_x, cy / pitch - node_y,
-                scale / pitch, nx, ny, start, line, at, work, table, done, result,
+                scale / pitch, nx, ny, start, at, work, table, done, result,
             )  # fmt: skip
             out[:, y0 : y0 + ny, x0 : x0 + nx] = result[:, :ny, :nx]
 
