@@ -74,7 +74,6 @@ def test_residuals_are_those_of_the_root_and_not_of_a_rung() -> None:
     both = np.isfinite(here.slope) & np.isfinite(there.slope)
     pairs = (
         (here.residual, there.residual),
-        (here.edge_residual, there.edge_residual),
         (np.sqrt(here.repeats), np.sqrt(there.repeats)),
     )
     for first, second in pairs:

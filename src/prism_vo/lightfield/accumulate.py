@@ -144,12 +144,9 @@ def _sum_tile(  # type: ignore[no-untyped-def]
             z[k + size(G * STRIDE)] += weight
             z[k + size(GX * STRIDE)] += weight * (right - left_)
             z[k + size(GY * STRIDE)] += weight * (below - above)
-            bend = quarter * ((right + left_) + (below + above)) - z[k + size(VALUE * STRIDE)]
-            z[k + size(INNER * STRIDE)], z[k + size(BEND * STRIDE)] = weight, weight * bend
-        for t in range(first, last):
-            k = size(t)
-            value, bend = z[k + size(VALUE * STRIDE)], z[k + size(BEND * STRIDE)]
-            weighted = z[k + size(INNER * STRIDE)] * value
+            value = z[k + size(VALUE * STRIDE)]
+            bend = weight * (quarter * ((right + left_) + (below + above)) - value)
+            weighted = weight * value
             z[k + size(GI * STRIDE)] += weighted
             z[k + size(GII * STRIDE)] += weighted * value
             z[k + size(GB * STRIDE)] += bend

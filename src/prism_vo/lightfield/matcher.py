@@ -21,6 +21,7 @@ from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import (
     SampleNoise,
     fit_noise,
+    noise_in_gradients,
     pixel_correlation,
     rim_share,
     slope_variance,
@@ -50,11 +51,11 @@ class Matches:
 
     slope: FloatImage
     curvature: FloatImage
-    residual: FloatImage  # variance over the whole window
     grey: FloatImage
-    redundancy: FloatImage
-    edge_residual: FloatImage  # the same, weighted with squared gradients
+    redundancy: FloatImage  # lenses a node beyond the first, times the nodes of the window
+    residual: FloatImage  # variance where the gradients are
     repeats: FloatImage  # how often the window's sums count one error
+    steepness: FloatImage  # mean square of differences over two nodes
 
 
 class Matcher:
@@ -139,11 +140,12 @@ class Matcher:
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
-        grey = found.grey + GREY_OFFSET
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = slope_variance(
-                found.curvature, found.edge_residual, found.repeats, grey, rim_share(fall), noise
-            )
+            floor = noise.variance(found.grey + np.float32(GREY_OFFSET))
+            lenses = found.redundancy / np.float32((2 * self.window + 1) ** 2)
+            in_gradients = noise_in_gradients(floor, found.steepness, lenses)
+            residual = np.maximum(found.residual, floor)
+            variance = slope_variance(found.curvature, residual, found.repeats, in_gradients, rim_share(fall))
             variance /= beta**2
             valid = np.isfinite(found.slope) & (found.curvature > 0)
             valid &= (variance > 0) & (variance < self._config.max_sigma**2)

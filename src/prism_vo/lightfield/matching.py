@@ -45,9 +45,9 @@ GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradien
 BOWL = 1.23
 # per node; STEEP_…: weighted with the squared gradient; BENT: squared second differences; INNER, NEXT: covariance over
 # the lenses of a sample with itself and with (the mean of its four neighbours less itself)
-SCORE, COST, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT = range(10)
-CHANNELS = 10
-CHANNEL_ROWS = (WX, WII, W2, WI, GX, WY, GY, GB, GII, GIB)  # the sums that make room for them
+SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT = range(9)
+CHANNELS = 9
+CHANNEL_ROWS = (WX, W2, WI, GX, WY, GY, GB, GII, GIB)  # the sums that make room for them
 RESULTS = 7
 DOWN, ALONG = TAP, TAP + 2  # rows of the working array that are free after the sums over lenses
 
@@ -139,7 +139,7 @@ def _between(table, rung, node, share, channel):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _at_root(low, high, share, bowl):  # type: ignore[no-untyped-def]
-    """A cost between two rungs: the chord less the sag of a parabola with that difference of slopes."""
+    """A residual variance between two rungs: the chord less the sag of a parabola with that difference of slopes."""
     return low + share * (high - low) - np.float32(BOWL) * bowl * share * (np.float32(1.0) - share)
 
 
@@ -152,9 +152,9 @@ def refine(  # type: ignore[no-untyped-def]
 
     The block has mx × my nodes, ``pitch`` raw px apart from (x0, y0) on; a rung is evaluated for all of them when
     the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines and smaller gradients on the TF
-    grid): b h² is straight, and two rungs with the root between them suffice. ``out``: slope, db/dslope, residual
-    variance, mean grey, redundancy, residual variance where the gradients are, and how often errors repeat
-    (:func:`repeats`; ``alike``: least correlation of neighbouring residuals at each rung).
+    grid): b h² is straight, and two rungs with the root between them suffice. ``out``: slope, db/dslope, mean grey,
+    redundancy, residual variance where the gradients are, how often errors repeat (:func:`repeats`; ``alike``: least
+    correlation of neighbouring residuals at each rung), and the mean square of differences over two nodes.
     """
     last = len(ladder) - 1
     done[:] = False
@@ -195,16 +195,11 @@ def refine(  # type: ignore[no-untyped-def]
             rise = (high - low) / (slope * slope)
             out[0, row, col] = slope
             out[1, row, col] = rise * free / step
-            out[2, row, col] = _at_root(
-                _between(table, k, node, share, COST) / free,
-                _between(table, k + 1, node, share, COST) / high_free,
-                t,
-                rise * step,
-            )
-            out[3, row, col] = _between(table, k, node, share, MEAN) / side2
-            out[4, row, col] = free
+            out[2, row, col] = _between(table, k, node, share, MEAN) / side2
+            out[3, row, col] = free
             t32, step32, alike32 = np.float32(t), np.float32(step), np.float32(alike[k])
-            out[5, row, col], out[6, row, col] = _edges(table, k, node, share, t32, step32, alike32, window)
+            out[4, row, col], out[5, row, col] = _edges(table, k, node, share, t32, step32, alike32, window)
+            out[6, row, col] = _between(table, k, node, share, STEEP) / free
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

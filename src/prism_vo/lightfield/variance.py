@@ -35,7 +35,7 @@ FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels of a raw pixel: what 8-bit quantisation alone leaves
 LEAST_MATCHES = 20  # to measure anything from them
 FINEST = 1.0  # tan²(θ/2) of four nodes a period: what is finer is not resolved
-MOST_ALIKE = 0.98  # largest correlation of neighbours believed
+MOST_ALIKE = 0.98  # largest correlation of neighbouring residuals believed
 BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching, see raw.py
 
 
@@ -124,8 +124,17 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
 
 
 def slope_variance(
-    curvature: Floats, residual: Floats, repeated: Floats, grey: Floats, share: float, noise: SampleNoise
+    curvature: Floats, residual: Floats, repeated: Floats, noise_share: Floats, share: float
 ) -> Array:
-    """σ²(h) of matches (all arrays of one shape); ``residual``: where the gradients are, ``share``: ω."""
-    spread = np.maximum(residual, noise.variance(grey))
-    return np.asarray(spread * repeated * share / curvature)
+    """σ²(h) of matches (all arrays of one shape); ``share``: ω, ``noise_share``: see :func:`noise_in_gradients`."""
+    signal = np.maximum(1.0 - noise_share, 0.0)
+    return np.asarray(residual * repeated * (share / (curvature * signal * signal)))
+
+
+def noise_in_gradients(noise: Floats, steepness: Floats, redundancy: Floats) -> Array:
+    """Share of the squared differences over two nodes that is noise: it adds to the curvature, but tells nothing.
+
+    ``noise``: variance of a sample; a difference in x and one in y have four of them, over n lenses. ``redundancy``:
+    n − 1 lenses a node.
+    """
+    return np.asarray(4.0 * noise / (np.maximum(steepness, 1e-9) * (1.0 + redundancy)))
