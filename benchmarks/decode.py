@@ -12,6 +12,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import cv2
@@ -231,7 +232,7 @@ def main() -> None:
     if not arguments.no_accuracy:
         print(HEADER + "\n|" + "---|" * 8)
         rows = recorded_rows(arguments.recording) if arguments.recording else iter(())
-        for row in (*rows, *simulated_rows()):
+        for row in chain(rows, simulated_rows()):
             print(row, flush=True)
     if arguments.sides:
         print_times(tuple(arguments.sides), arguments.threads)
