@@ -12,7 +12,14 @@ from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
 from prism_vo.lightfield.accumulate import RIM
-from prism_vo.lightfield.variance import BLUR, fit_noise, pixel_correlation, repeats, rim_share
+from prism_vo.lightfield.variance import (
+    BLUR,
+    fit_noise,
+    noise_in_gradients,
+    pixel_correlation,
+    repeats,
+    rim_share,
+)
 from prism_vo.types import RawFrame
 
 
@@ -120,3 +127,13 @@ def test_blur_keeps_what_is_even_and_marks_what_is_outside() -> None:
     inside = image[border:-border, border:-border][decoder.vignetting(field.raw).gain > 0]
     np.testing.assert_allclose(inside, 100.0, rtol=1e-5)
     assert (image[:border] < 0).all()
+
+
+def test_gradients_of_nothing_but_noise_are_recognised() -> None:
+    """Differences over two nodes of the mean of five lenses are as large as predicted: nothing is left of the signal."""
+    rng = np.random.default_rng(7)
+    lenses, variance = 5, 2.3
+    right, left, below, above = rng.normal(0, np.sqrt(variance), (4, 50_000, lenses)).mean(-1)
+    steepness = np.mean((right - left) ** 2 + (below - above) ** 2)
+    share = noise_in_gradients(np.array([variance]), np.array([steepness]), np.array([lenses - 1.0]))
+    assert share[0] == pytest.approx(1.0, abs=0.02)
