@@ -130,7 +130,7 @@ def test_blur_keeps_what_is_even_and_marks_what_is_outside() -> None:
 
 
 def test_gradients_of_nothing_but_noise_are_recognised() -> None:
-    """Differences over two nodes of the mean of five lenses are as large as predicted: nothing is left of the signal."""
+    """Differences over two nodes of the mean of five lenses are as large as predicted: no signal is left."""
     rng = np.random.default_rng(7)
     lenses, variance = 5, 2.3
     right, left, below, above = rng.normal(0, np.sqrt(variance), (4, 50_000, lenses)).mean(-1)
