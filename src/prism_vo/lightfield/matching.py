@@ -74,18 +74,34 @@ def _window_sums(z, mx, nx, ny, side, out):  # type: ignore[no-untyped-def]
     padded = (mx * ny + LANES - 1) // LANES * LANES
     for channel in range(CHANNELS):
         first = CHANNEL_ROWS[channel] * STRIDE + PAD + mx
-        for t in range(padded):
-            z[size(t) + size(DOWN * STRIDE)] = z[size(first + t)]
-        for row in range(1, side):
-            start = size(first + row * mx)
+        if side == 5:  # one pass each for the usual window
+            r0, r1, r2, r3, r4 = (
+                size(first),
+                size(first + mx),
+                size(first + 2 * mx),
+                size(first + 3 * mx),
+                size(first + 4 * mx),
+            )
             for t in range(padded):
-                z[size(t) + size(DOWN * STRIDE)] += z[start + size(t)]
-        for t in range(padded):
-            z[size(t) + size(ALONG * STRIDE)] = z[size(t) + size(DOWN * STRIDE + 1)]
-        for col in range(2, side + 1):
-            start = size(DOWN * STRIDE + col)
+                k = size(t)
+                z[k + size(DOWN * STRIDE)] = (z[k + r0] + z[k + r1]) + (z[k + r2] + z[k + r3]) + z[k + r4]
             for t in range(padded):
-                z[size(t) + size(ALONG * STRIDE)] += z[start + size(t)]
+                k = size(t) + size(DOWN * STRIDE)
+                z[size(t) + size(ALONG * STRIDE)] = (
+                    (z[k + size(1)] + z[k + size(2)]) + (z[k + size(3)] + z[k + size(4)]) + z[k + size(5)]
+                )
+        else:
+            for t in range(padded):
+                z[size(t) + size(DOWN * STRIDE)] = z[size(first + t)]
+                z[size(t) + size(ALONG * STRIDE)] = np.float32(0.0)
+            for row in range(1, side):
+                start = size(first + row * mx)
+                for t in range(padded):
+                    z[size(t) + size(DOWN * STRIDE)] += z[start + size(t)]
+            for col in range(1, side + 1):
+                start = size(DOWN * STRIDE + col)
+                for t in range(padded):
+                    z[size(t) + size(ALONG * STRIDE)] += z[start + size(t)]
         for row in range(ny):
             for col in range(nx):
                 out[row, col, channel] = z[size(ALONG * STRIDE + row * mx + col)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prism_vo.lightfield.accumulate import PAD, STRIDE, W2, WI, WII, W, accumulate
+from prism_vo.lightfield.accumulate import LANES, PAD, STRIDE, W2, WI, WII, W, accumulate
 
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
@@ -32,16 +32,18 @@ def search(  # type: ignore[no-untyped-def]
     """
     w, side = SEARCH_WINDOW, SEARCH_SIDE
     mx, my = nx + 2 * w, ny + 2 * w
+    one, tiny = np.float32(1.0), np.float32(1e-6)
     for k in range(len(seek)):
         accumulate(
             raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
             x0 - w * step, y0 - w * step, step, mx, my, False, at, work,
         )  # fmt: skip
-        for p in range(PAD, PAD + mx * my):
-            weight = max(work[W * STRIDE + p], np.float32(1e-6))
-            light = work[WI * STRIDE + p]
-            work[WII * STRIDE + p] -= light * light / weight
-            work[W2 * STRIDE + p] = work[W * STRIDE + p] - work[W2 * STRIDE + p] / weight
+        for t in range(PAD, PAD + (mx * my + LANES - 1) // LANES * LANES):
+            p = np.uint64(t)
+            weight, light = work[p + np.uint64(W * STRIDE)], work[p + np.uint64(WI * STRIDE)]
+            per = one / max(weight, tiny)
+            work[p + np.uint64(WII * STRIDE)] -= light * light * per
+            work[p + np.uint64(W2 * STRIDE)] = weight - work[p + np.uint64(W2 * STRIDE)] * per
         for row in range(ny):
             for col in range(mx):
                 total, free = np.float32(0.0), np.float32(0.0)
