@@ -135,6 +135,6 @@ def _scratch(rungs, seek_rungs, nodes, seekers, block, window, lenses):  # type:
         np.zeros((rungs, nodes, nodes, CHANNELS), np.float32),
         np.zeros(rungs, np.bool_),
         np.zeros((RESULTS, block, block), np.float32),
-        np.zeros((lenses, 10), np.float32),
-        np.zeros((lenses, 4), np.int64),
+        np.empty((lenses, 10), np.float32),  # room for all of them; what is not used is never touched
+        np.empty((lenses, 4), np.int64),
     )

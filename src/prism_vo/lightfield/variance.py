@@ -20,6 +20,7 @@ of depth. The noise (read and shot) is estimated from residuals without texture 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -64,6 +65,7 @@ def _tent(x: Array) -> Array:
     return np.asarray(sum(b * np.maximum(0.0, 1.0 - np.abs(x - k)) for b, k in zip(BLUR, (-1, 0, 1))))
 
 
+@lru_cache(maxsize=8)
 def rim_share(fall: float) -> float:
     """ω: Σ w² d² over Σ w d² over a micro-image with the transmission 1 − fall · q at q = r²/R²."""
     q = np.linspace(0.0, 1.0, 1001)
