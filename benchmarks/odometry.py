@@ -48,6 +48,8 @@ STAGES = ("decode", "pyramid", "track", "trace", "optimise", "refine", "select",
 class ExactSensor:
     """Depth looked up in exact maps, with Gaussian noise of a given σ(ρ_v); images are given."""
 
+    variance_power = 0.0
+
     def __init__(self, view: FocusedView, depth: list[NDArray[np.float32]], sigma: float) -> None:
         self.view, self._depth, self._sigma = view, depth, sigma
         self._rng = np.random.default_rng(3)

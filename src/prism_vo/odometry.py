@@ -63,7 +63,7 @@ class Odometry:
         self.sensor: Sensor = sensor if sensor is not None else default_sensor(camera, config, white)
         self.view = self.sensor.view
         self.tracker = Tracker(self.view, config.track)
-        self.window = Window(self.view, config)
+        self.window = Window(self.view, config, self.sensor.variance_power)
         self.reference: Reference | None = None
         self.map = World()
         self.rng = np.random.default_rng(config.seed)
@@ -204,7 +204,7 @@ class Odometry:
     ) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         before, exposure = self.window, self._exposure
-        self.window = Window(self.view, self.config)
+        self.window = Window(self.view, self.config, self.sensor.variance_power)
         self._insert(frame, pyramid, self._last, np.zeros(2), fixed=True)
         self.window.add_candidates(self._select(raw, pyramid))
         if self._is_blind:

@@ -22,6 +22,11 @@ class Sensor(Protocol):
     @property
     def view(self) -> FocusedView: ...
 
+    @property
+    def variance_power(self) -> float:
+        """With which power of the stereo slope it found the σ² of a measurement grows; 0: not at all."""
+        ...
+
     def focus(self, frame: Any) -> DecodedFrame: ...
 
     def measure(self, frame: Any, points: NDArray[np.float32]) -> PointDepth: ...
@@ -29,6 +34,10 @@ class Sensor(Protocol):
 
 class DecodedSensor:
     """For sequences that were decoded elsewhere: depth is looked up in their maps."""
+
+    variance_power = (
+        4.0  # as with our own decoder: lenses and squared baselines each fall with the slope squared
+    )
 
     def __init__(self, view: FocusedView) -> None:
         self.view = view

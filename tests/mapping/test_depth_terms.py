@@ -68,7 +68,7 @@ def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() ->
     found = slope * (1.0 + 0.01 * rng.normal(size=len(q)))
     measured, reported = (found - VIEW.alpha) / VIEW.beta, 1e4 * (slope / found) ** 4
     truth = float(VIEW.inv_virtual_depth(0.1))
-    sure = information_at_estimate(VIEW, q, measured, reported)
+    sure = information_at_estimate(VIEW, q, measured, reported, 4.0)
     naive, fair = (float(np.average(measured, weights=w) - truth) for w in (reported, sure))
     expected = -4 * 0.01**2 * slope / VIEW.beta  # −E[error · d ln σ²/dh]
     assert naive == pytest.approx(expected, rel=0.2)
@@ -76,5 +76,7 @@ def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() ->
 
 
 def test_information_at_the_estimate_leaves_points_without_depth_alone() -> None:
-    out = information_at_estimate(VIEW, np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]))
+    out = information_at_estimate(
+        VIEW, np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 4.0
+    )
     assert out[0] == 0.0 and out[1] > 0

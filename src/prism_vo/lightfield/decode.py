@@ -59,6 +59,10 @@ class Decoder:
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
 
+    variance_power = (
+        4.0  # lenses that see a point and their squared baselines: each falls with the slope squared
+    )
+
     @property
     def view(self) -> FocusedView:
         """The TF view everything is decoded on."""

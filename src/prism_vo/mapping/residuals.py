@@ -290,16 +290,16 @@ class DepthTerms:
 
 
 def information_at_estimate(
-    view: FocusedView, inv_depth: Array, measured: Array, information: Array
+    view: FocusedView, inv_depth: Array, measured: Array, information: Array, power: float
 ) -> Array:
     """1/σ²(ρ_v) of depth measurements where their points are believed to be, not where they were measured.
 
     The number of lenses that see a point and their squared baselines both fall with the stereo slope as h⁻², so
-    σ² ∝ h⁴: a match that errs towards far calls itself less certain than one that errs towards near. Weighted so, the
-    near ones win, and the farther a scene the more it shrinks.
+    σ² ∝ h⁴ (``power``: of the sensor). A match that errs towards far calls itself less certain than one that errs
+    towards near; weighted so, the near ones win, and the farther a scene the more it shrinks.
     """
     ratio = (view.alpha + view.beta * measured) * (view.w_infinity + view.kappa * inv_depth)  # of h = 1/w
-    return np.where(information > 0, information * np.clip(ratio, *SLOPE_RATIOS) ** 4, 0.0)
+    return np.where(information > 0, information * np.clip(ratio, *SLOPE_RATIOS) ** power, 0.0)
 
 
 def depth_terms(

@@ -52,8 +52,10 @@ class MappingReport:
 class Window:
     """State of the back end. Poses are those of the totally focused view: T_view_world."""
 
-    def __init__(self, view: FocusedView, config: Config) -> None:
+    def __init__(self, view: FocusedView, config: Config, variance_power: float = 0.0) -> None:
+        """``variance_power``: of the sensor."""
         self.view, self.config = view, config.window
+        self._variance_power = variance_power
         self.uses_depth_terms = config.variant == "full"
         size = (config.window.keyframes + 1, view.height, view.width, 3)
         self.images = np.zeros(size, np.float32)
@@ -184,7 +186,9 @@ class Window:
 
     def _energy(self, points: Points) -> WindowEnergy:
         c, noise2 = self.config, self.balance.noise2
-        sure = information_at_estimate(self.view, points.inv_depth, points.measured, points.information)
+        sure = information_at_estimate(
+            self.view, points.inv_depth, points.measured, points.information, self._variance_power
+        )
         return WindowEnergy(
             self.view, self.images, np.array([k.slot for k in self.keyframes], np.int32),
             np.array([k.exposure for k in self.keyframes]),
