@@ -2,9 +2,9 @@
 """Kernels that lay micro-images over a box of samples of the TF grid at one stereo slope and sum over the lenses.
 
 Per sample p of the box, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
-``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``, and the gradient ``Σw, Σw∇I`` over the
-samples with four neighbours in the same micro-image (its derivative by the slope). With slopes, the outermost samples
-are neighbours only: their own sums are not complete.
+``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``; over the samples with four neighbours in
+the same micro-image ``Σw, Σw∇I, ΣwI, ΣwI², ΣwB, ΣwIB``, B: the mean of the neighbours less the sample. With slopes, the
+outermost samples are neighbours only: their own sums are not complete.
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 All values lie in the rows of one working array, at distances known when the kernels are compiled: only then does the
@@ -22,10 +22,6 @@ W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY, GI, GII, GB, GIB = range(15)
 SUMS = 15
 COST_SUMS = 4
 COLUMN, ROW, TAP, U, V, WEIGHT, INSIDE, VALUE = 15, 16, 17, 21, 22, 23, 24, 25
-INNER, BEND = (
-    U,
-    V,
-)  # once the taps are read: the weight of samples with four neighbours, and their mean less the sample
 LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
 TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance
 WIDEST = 54  # samples a side of the largest box
