@@ -83,3 +83,16 @@ def test_virtual_depths_from_two_to_fifteen_in_one_image() -> None:
         deviation = np.abs(frame.inv_virtual_depth - truth)[good]
         assert np.median(deviation) < 3e-3
         assert np.mean(deviation > 0.02) < 0.01
+
+
+def test_without_blur_large_micro_images_are_honest() -> None:
+    """The other side of the 70-px case above: with pinholes for lenses σ is right."""
+    calibration, virtual_depth, settings = CASES["70 px pitch"]
+    camera = PlenopticCamera.from_calibration(calibration)
+    field = render(calibration, float(camera.depth(virtual_depth)), aperture=0.05)
+    frame = Decoder(camera, DecodeConfig(**settings), field.white).dense(field.raw)
+    inner = np.s_[20:-20, 20:-20]
+    good = frame.valid[inner]
+    deviation = (frame.inv_virtual_depth - field.rho)[inner][good]
+    sigma = np.sqrt(frame.variance[inner][good])
+    assert 0.85 < 1.4826 * np.median(np.abs(deviation) / sigma) < 1.2
