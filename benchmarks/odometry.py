@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import pipeline
+from prism_vo.arrays import Floats
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.sequence import Sequence
@@ -50,7 +50,7 @@ class ExactSensor:
 
     variance_power = 0.0
 
-    def __init__(self, view: FocusedView, depth: list[NDArray[np.float32]], sigma: float) -> None:
+    def __init__(self, view: FocusedView, depth: list[Floats], sigma: float) -> None:
         self.view, self._depth, self._sigma = view, depth, sigma
         self._rng = np.random.default_rng(3)
 
@@ -58,7 +58,7 @@ class ExactSensor:
         """The frame itself."""
         return frame
 
-    def measure(self, frame: DecodedFrame, points: NDArray[np.float32]) -> PointDepth:
+    def measure(self, frame: DecodedFrame, points: Floats) -> PointDepth:
         """Exact ρ_v plus noise."""
         z = self._depth[frame.index][points[:, 1].astype(int), points[:, 0].astype(int)].astype(np.float64)
         valid = np.isfinite(z)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.atomic import write_bytes_atomically
 from prism_vo.errors import InputError
 
@@ -26,9 +27,9 @@ _MAX_HEADER = 65536
 class PointCloud:
     """N points in world coordinates."""
 
-    points: NDArray[np.float32]  # (N, 3), m
+    points: Floats  # (N, 3), m
     colors: NDArray[np.uint8] | None = None  # (N, 3) RGB
-    sigma: NDArray[np.float32] | None = None  # (N,), m: standard deviation of the depth
+    sigma: Floats | None = None  # (N,), m: standard deviation of the depth
 
     def __len__(self) -> int:
         return len(self.points)

@@ -6,25 +6,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.cloud import PointCloud
 from prism_vo.optics.camera import FocusedView
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class MapPoints:
     """Points that left the window with a good depth."""
 
-    keyframe: NDArray[np.int32]  # id of the host
-    u: NDArray[np.float32]
-    v: NDArray[np.float32]
+    keyframe: Integers  # id of the host
+    u: Floats
+    v: Floats
     inv_depth: Array
     variance: Array  # of inv_depth
-    grey: NDArray[np.float32]
+    grey: Floats
 
 
 def to_cloud(

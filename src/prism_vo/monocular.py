@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.mapping.window import Window
 from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.tracking.tracker import Reference, Tracker
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 ROUNDS = 4  # of alignment and depth improvement for each explanation
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.mapping.candidates import Measure, no_depth, select_candidates
@@ -29,7 +30,6 @@ from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, PointDepth
 from prism_vo.world import Placed, World, camera_pose
 
-Array = NDArray[np.float64]
 MOST_WAITING = 16  # frames kept for refinement until the next keyframe
 Status = Literal["ok", "keyframe", "lost", "recovered"]
 LEAST_POINTS = 30  # to start a segment with
@@ -74,7 +74,7 @@ class Odometry:
         self._last, self._step = np.eye(4), np.eye(4)  # T_view_world of the last frame, its motion
         self._first_rms: float | None = None
         self._lost = 0
-        self._waiting: list[tuple[Placed, NDArray[np.float32], Array, float]] = []  # since the last keyframe
+        self._waiting: list[tuple[Placed, Floats, Array, float]] = []  # since the last keyframe
         self._light, self._exposure = Brightness(), 1.0  # of the last frame, against the reference
 
     def __call__(self, raw: Frame, focused: DecodedFrame | None = None) -> FrameReport:
@@ -110,7 +110,7 @@ class Odometry:
 
     # --- tracking --------------------------------------------------------------------------------------------
 
-    def _track(self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]) -> Track:
+    def _track(self, frame: DecodedFrame, pyramid: list[Floats]) -> Track:
         assert self.reference is not None
         previous = self._last @ se3.inverse(self.window.keyframes[-1].pose)
         guesses = motion_guesses(previous, self._step, rotations=False)
@@ -152,7 +152,7 @@ class Odometry:
         """The variant without plenoptic depth: monocular, free scale."""
         return self.config.variant == "pinhole"
 
-    def _start_blind(self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track,
+    def _start_blind(self, frame: DecodedFrame, pyramid: list[Floats], pose: Array, track: Track,
                      last: bool) -> Array:  # fmt: skip
         """Monocular start with one more frame; before the first keyframe after it the depths are settled."""
         start = MonocularStart(self.window, self.tracker)
@@ -165,12 +165,12 @@ class Odometry:
     # --- keyframes -------------------------------------------------------------------------------------------
 
     def _add_keyframe(
-        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, track: Track
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[Floats], pose: Array, track: Track
     ) -> MappingReport:
         return self._insert_and_map(raw, frame, pyramid, pose, self._affine(track, frame))
 
     def _insert_and_map(
-        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, affine: Array
+        self, raw: Frame, frame: DecodedFrame, pyramid: list[Floats], pose: Array, affine: Array
     ) -> MappingReport:
         with self.watch("trace"):
             self.window.trace(pyramid[0], pose, affine, frame.exposure or 1.0)
@@ -199,9 +199,7 @@ class Odometry:
             if located is not None:
                 placed.T_frame_ref = se3.renormalised(located @ se3.inverse(reference))
 
-    def _start_segment(
-        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]]
-    ) -> FrameReport:
+    def _start_segment(self, raw: Frame, frame: DecodedFrame, pyramid: list[Floats]) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         before, exposure = self.window, self._exposure
         self.window = Window(self.view, self.config, self.sensor.variance_power)
@@ -225,7 +223,7 @@ class Odometry:
         return self._report(raw, "keyframe", None, None)
 
     def _insert(
-        self, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], pose: Array, affine: Array, fixed: bool
+        self, frame: DecodedFrame, pyramid: list[Floats], pose: Array, affine: Array, fixed: bool
     ) -> None:
         keyframe = Keyframe(
             self.next_id, frame.index, frame.time, frame.exposure or 1.0, self.window.free_slot(), pose, affine,
@@ -235,14 +233,14 @@ class Odometry:
         self.window.insert(keyframe, pyramid[0])
         self._exposure = keyframe.exposure
 
-    def _select_beside(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> Callable[[], Candidates]:
+    def _select_beside(self, raw: Frame, pyramid: list[Floats]) -> Callable[[], Candidates]:
         """Begin to select; the candidates are what the function that is returned waits for."""
         if self._beside is not None:
             return self._beside.submit(self._select, raw, pyramid).result
         selected = self._select(raw, pyramid)
         return lambda: selected
 
-    def _select(self, raw: Frame, pyramid: list[NDArray[np.float32]]) -> Candidates:
+    def _select(self, raw: Frame, pyramid: list[Floats]) -> Candidates:
         """Candidates of a new keyframe; reads nothing but its image, so it may run beside the optimisation."""
         measure: Measure = no_depth if self._is_blind else self._measure(raw)
         with self.watch("select"):
@@ -253,13 +251,13 @@ class Odometry:
             )
 
     def _measure(self, raw: Frame) -> Measure:
-        def measure(points: NDArray[np.float32]) -> PointDepth:
+        def measure(points: Floats) -> PointDepth:
             with self.watch("measure"):
                 return self.sensor.measure(raw, points)
 
         return measure
 
-    def _renew_reference(self, pyramid: list[NDArray[np.float32]]) -> None:
+    def _renew_reference(self, pyramid: list[Floats]) -> None:
         with self.watch("reference"):
             depth, variance = self.window.reference_maps()
             self.reference = self.tracker.reference(self.window.keyframes[-1].id, pyramid, depth, variance)
@@ -274,9 +272,7 @@ class Odometry:
 
     # --- loss ------------------------------------------------------------------------------------------------
 
-    def _on_loss(
-        self, raw: Frame, frame: DecodedFrame, pyramid: list[NDArray[np.float32]], track: Track
-    ) -> FrameReport:
+    def _on_loss(self, raw: Frame, frame: DecodedFrame, pyramid: list[Floats], track: Track) -> FrameReport:
         """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
         self._lost += 1
         with self.watch("track"):
@@ -292,9 +288,7 @@ class Odometry:
         self._step = np.eye(4)
         return self._report(raw, "lost", track, None)
 
-    def _relocate(
-        self, pyramid: list[NDArray[np.float32]], exposure: float
-    ) -> tuple[Array, Array, Track] | None:
+    def _relocate(self, pyramid: list[Floats], exposure: float) -> tuple[Array, Array, Track] | None:
         """Align with the window's older keyframes from the last pose and from their own."""
         for position in range(len(self.window.keyframes) - 2, -1, -1):
             keyframe = self.window.keyframes[position]

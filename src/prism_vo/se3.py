@@ -11,11 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.errors import DegenerateError
-
-Array = NDArray[np.float64]
 
 
 def hat(w: Array) -> Array:

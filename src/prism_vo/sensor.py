@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.config import Config
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
@@ -29,7 +30,7 @@ class Sensor(Protocol):
 
     def focus(self, frame: Any) -> DecodedFrame: ...
 
-    def measure(self, frame: Any, points: NDArray[np.float32]) -> PointDepth: ...
+    def measure(self, frame: Any, points: Floats) -> PointDepth: ...
 
 
 class DecodedSensor:
@@ -46,7 +47,7 @@ class DecodedSensor:
         """The frame itself."""
         return frame
 
-    def measure(self, frame: DecodedFrame, points: NDArray[np.float32]) -> PointDepth:
+    def measure(self, frame: DecodedFrame, points: Floats) -> PointDepth:
         """Nearest map value at each point (N, 2)."""
         if frame.inv_virtual_depth is None or frame.variance is None:
             n = len(points)

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Mask
 from prism_vo.atomic import write_text_atomically
 from prism_vo.errors import InputError
 from prism_vo.se3 import quaternion_to_rotation, rotation_to_quaternion
 
-Array = NDArray[np.float64]
 TrajectoryFormat = Literal["tum", "kitti", "euroc"]
 
 _POSE = "T_world_cam (camera to world), metres; camera frame: x right, y down, z forward"
@@ -55,7 +55,7 @@ class Trajectory:
         """Length of the path in metres."""
         return float(np.linalg.norm(np.diff(self.positions, axis=0), axis=1).sum())
 
-    def select(self, which: NDArray[np.bool_] | NDArray[np.int_] | slice) -> Trajectory:
+    def select(self, which: Mask | NDArray[np.int_] | slice) -> Trajectory:
         """The poses a mask, index array or slice picks."""
         return Trajectory(self.times[which], self.poses[which])
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats, Mask
 from prism_vo.optics.camera import FocusedView
-
-FloatImage = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class RawFrame:
 
     index: int
     time: float  # s
-    image: NDArray[np.uint8] | NDArray[np.uint16] | FloatImage
+    image: NDArray[np.uint8] | NDArray[np.uint16] | Floats
     exposure: float | None = None  # s
     path: Path | None = None
 
@@ -33,9 +32,9 @@ class RawFrame:
 class PointDepth:
     """Inverse virtual depth measured at N points: NaN / inf where nothing could be measured."""
 
-    inv_virtual_depth: NDArray[np.float32]  # (N,)
-    variance: NDArray[np.float32]  # (N,), inf where invalid
-    valid: NDArray[np.bool_]  # (N,)
+    inv_virtual_depth: Floats  # (N,)
+    variance: Floats  # (N,), inf where invalid
+    valid: Mask  # (N,)
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class DecodedFrame:
     index: int
     time: float
     view: FocusedView
-    image: FloatImage  # (h, w), grey 0–255
-    inv_virtual_depth: FloatImage | None  # (h, w), true convention; NaN where invalid; None: not measured
-    variance: FloatImage | None  # (h, w), of ρ_v; inf where invalid
-    valid: NDArray[np.bool_] | None  # (h, w)
+    image: Floats  # (h, w), grey 0–255
+    inv_virtual_depth: Floats | None  # (h, w), true convention; NaN where invalid; None: not measured
+    variance: Floats | None  # (h, w), of ρ_v; inf where invalid
+    valid: Mask | None  # (h, w)
     exposure: float | None = None
     color: NDArray[np.uint8] | None = None  # (h, w, 3) RGB, if the raw image was in colour

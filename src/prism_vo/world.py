@@ -6,16 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.map_points import MapPoints, to_cloud
 from prism_vo.mapping.smoothing import Departure, smoothed
 from prism_vo.optics.camera import FocusedView
 from prism_vo.trajectory import Trajectory
-
-Array = NDArray[np.float64]
 
 
 @dataclass

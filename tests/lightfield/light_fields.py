@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import CATALOGUE, Renderer, SensorModel, build_scene, plan, plane_scene, preset_camera
@@ -21,9 +22,9 @@ class LightField:
     camera: PlenopticCamera
     raw: RawFrame
     white: NDArray[Any]
-    image: NDArray[np.float32]  # noise-free reference on the TF grid
-    depth: NDArray[np.float64]
-    rho: NDArray[np.float64]  # true inverse virtual depth
+    image: Floats  # noise-free reference on the TF grid
+    depth: Array
+    rho: Array  # true inverse virtual depth
 
 
 def changed(calibration: Calibration, **sections: dict[str, Any]) -> Calibration:

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.lightfield.accumulate import RIM
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
-
-Array = NDArray[np.float64]
 
 
 def samples_of(

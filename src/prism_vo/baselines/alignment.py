@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
-from prism_vo.baselines.sampling import FloatImage, bilinear, gradients, image_pyramid
+from prism_vo.arrays import Array, Floats
+from prism_vo.baselines.sampling import bilinear, gradients, image_pyramid
 from prism_vo.optics.camera import FocusedView
-
-Array = NDArray[np.float64]
 
 HUBER = 2.0  # standard deviations of a residual
 CUTOFF = 6.0  # standard deviations: beyond, a point is taken for occluded and has no influence
@@ -77,7 +75,7 @@ def level_count(view: FocusedView) -> int:
 
 
 def keyframe_levels(
-    view: FocusedView, image: FloatImage, inv_depth: Array, variance: Array, levels: int
+    view: FocusedView, image: Floats, inv_depth: Array, variance: Array, levels: int
 ) -> list[Level]:
     """Pyramid of the valid points (finite variance) of a keyframe, finest first."""
     out = []
@@ -113,7 +111,7 @@ def _halve(q: Array, variance: Array) -> tuple[Array, Array]:
 
 
 def align(
-    reference: list[Level], frame: list[FloatImage], T_frame_key: Array, noise: float, iterations: int = 12
+    reference: list[Level], frame: list[Floats], T_frame_key: Array, noise: float, iterations: int = 12
 ) -> Alignment:
     """Coarse-to-fine Levenberg–Marquardt over pose, gain and bias. ``noise``: σ of a grey value."""
     result = Alignment(T_frame_key, 1.0, 0.0, np.inf, 0.0, 0.0)
@@ -123,9 +121,7 @@ def align(
     return result
 
 
-def _align_level(
-    level: Level, image: FloatImage, start: Alignment, noise: float, iterations: int
-) -> Alignment:
+def _align_level(level: Level, image: Floats, start: Alignment, noise: float, iterations: int) -> Alignment:
     slopes = gradients(image)
     T, gain, bias, damping = start.T_frame_key, start.gain, start.bias, 1e-4
     # fixed for the level: a variance that grew with the motion would reward moving
@@ -167,8 +163,8 @@ def _residual_variance(level: Level, T: Array, noise: float) -> Array:
 
 def _linearise(
     level: Level,
-    image: FloatImage,
-    slopes: tuple[FloatImage, FloatImage],
+    image: Floats,
+    slopes: tuple[Floats, Floats],
     T: Array,
     gain: float,
     bias: float,

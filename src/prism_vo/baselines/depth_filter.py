@@ -13,11 +13,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.baselines.sampling import FloatImage, sample
+from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.baselines.sampling import sample
 from prism_vo.optics.camera import FocusedView
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 STEPS = 17  # samples along the search segment
 MAX_SEARCH = 24.0  # px: a longer segment is too ambiguous
@@ -81,8 +79,8 @@ def rays_of(view: FocusedView, x: NDArray[np.intp], y: NDArray[np.intp]) -> Arra
 
 def observe(
     depth: DepthMap,
-    key_image: FloatImage,
-    frame_image: FloatImage,
+    key_image: Floats,
+    frame_image: Floats,
     T_frame_key: Array,
     view: FocusedView,
     noise: float,
@@ -118,8 +116,8 @@ def observe(
 
 
 def _search(
-    key_image: FloatImage,
-    frame_image: FloatImage,
+    key_image: Floats,
+    frame_image: Floats,
     x: NDArray[np.intp],
     y: NDArray[np.intp],
     line: Line,
@@ -167,7 +165,7 @@ def _keyframe_direction(
     return np.where(size > 1e-9, direction * np.where(roll == 0, 1.0, roll), fallback)
 
 
-def _sample(image: FloatImage, u: Array, v: Array) -> Array:
+def _sample(image: Floats, u: Array, v: Array) -> Array:
     return sample(image, u.astype(np.float32), v.astype(np.float32)).astype(np.float64)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Floats
 from prism_vo.baselines.focused import FocusedFrame, eight_bit, metric_depth
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import FocusedView
@@ -78,7 +79,7 @@ def _write_image(path: Path, image: NDArray[np.uint8] | NDArray[np.uint16]) -> N
         raise InputError(f"{path}: the image could not be written.")
 
 
-def _write_depth(path: Path, depth: NDArray[np.float32], units: float) -> None:
+def _write_depth(path: Path, depth: Floats, units: float) -> None:
     """16 bit, 0 where there is no depth or it does not fit."""
     scaled = np.rint(np.nan_to_num(depth * units, nan=0.0, posinf=0.0))
     _write_image(path, np.where((scaled > 0) & (scaled < 65536), scaled, 0).astype(np.uint16))

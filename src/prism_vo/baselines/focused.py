@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.config import DecodeConfig
 from prism_vo.datasets import Sequence
 from prism_vo.datasets.images import read_image
@@ -97,7 +98,7 @@ def with_depth(frame: DecodedFrame) -> DecodedFrame:
     return frame
 
 
-def metric_depth(frame: DecodedFrame) -> NDArray[np.float32]:
+def metric_depth(frame: DecodedFrame) -> Floats:
     """z_C in metres on the focused grid; NaN where it was not measured or lies at or beyond infinity."""
     assert frame.inv_virtual_depth is not None and frame.valid is not None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,6 +107,6 @@ def metric_depth(frame: DecodedFrame) -> NDArray[np.float32]:
     return np.where(frame.valid & (q > 0), depth, np.nan).astype(np.float32)
 
 
-def eight_bit(image: NDArray[np.float32]) -> NDArray[np.uint8]:
+def eight_bit(image: Floats) -> NDArray[np.uint8]:
     """Grey values 0–255 rounded to bytes."""
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)

@@ -12,16 +12,14 @@ from typing import Any, Protocol
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.baselines import alignment
 from prism_vo.baselines.sampling import image_pyramid
 from prism_vo.baselines.spo import light_field_depth
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import DecodedFrame
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class _Engine(Protocol):
 
     name: str
 
-    def prepare(self, image: NDArray[np.float32], depth: Array, variance: Array) -> Any:
+    def prepare(self, image: Floats, depth: Array, variance: Array) -> Any:
         """A frame ready for comparison; ``depth`` along the view's axis, NaN where there is none."""
 
     def compare(self, key: Any, frame: Any, guess: Array) -> Array | None:
@@ -63,7 +61,7 @@ class _OpenCv:
         # photometric: the ICP term of the RGB-D type fits the noise of plenoptic depth and gets lost
         self._odometry = cv2.Odometry(cv2.OdometryType_RGB, settings, cv2.OdometryAlgoType_COMMON)
 
-    def prepare(self, image: NDArray[np.float32], depth: Array, variance: Array) -> Any:
+    def prepare(self, image: Floats, depth: Array, variance: Array) -> Any:
         grey = np.clip(np.rint(image), 0, 255).astype(np.uint8)
         frame = cv2.OdometryFrame(
             (depth / self._unit).astype(np.float32), cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
@@ -86,7 +84,7 @@ class _Own:
     def __init__(self, view: FocusedView, noise: float) -> None:
         self._view, self._noise, self._levels = view, noise, alignment.level_count(view)
 
-    def prepare(self, image: NDArray[np.float32], depth: Array, variance: Array) -> Any:
+    def prepare(self, image: Floats, depth: Array, variance: Array) -> Any:
         q = np.where(np.isfinite(depth), 1.0 / depth, 0.0)
         usable = np.where(np.isfinite(depth), variance, np.inf)
         levels = alignment.keyframe_levels(self._view, image, q, usable, self._levels)

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-FloatImage = NDArray[np.float32]
+from prism_vo.arrays import Array, Floats
 
 
-def image_pyramid(image: FloatImage, levels: int) -> list[FloatImage]:
+def image_pyramid(image: Floats, levels: int) -> list[Floats]:
     """Means of 2×2, finest first."""
     out = [image]
     for _ in range(levels - 1):
@@ -20,7 +18,7 @@ def image_pyramid(image: FloatImage, levels: int) -> list[FloatImage]:
     return out
 
 
-def bilinear(images: tuple[FloatImage, ...], u: Array, v: Array) -> list[Array]:
+def bilinear(images: tuple[Floats, ...], u: Array, v: Array) -> list[Array]:
     """Exact bilinear values (OpenCV's are quantised to 1/32 px) of images at positions (N,) inside them."""
     x, y = u.astype(np.intp), v.astype(np.intp)
     a, b = u - x, v - y
@@ -33,7 +31,7 @@ def bilinear(images: tuple[FloatImage, ...], u: Array, v: Array) -> list[Array]:
     ]
 
 
-def sample(image: FloatImage, u: FloatImage, v: FloatImage) -> FloatImage:
+def sample(image: Floats, u: Floats, v: Floats) -> Floats:
     """Bilinear values of an image at float32 positions of any shape, fast and good to 1/32 px."""
     shape = u.shape
     width = min(4096, max(1, u.size))  # remap refuses maps wider than 32767
@@ -43,7 +41,7 @@ def sample(image: FloatImage, u: FloatImage, v: FloatImage) -> FloatImage:
     return np.asarray(out, np.float32).ravel()[: u.size].reshape(shape)
 
 
-def gradients(image: FloatImage) -> tuple[FloatImage, FloatImage]:
+def gradients(image: Floats) -> tuple[Floats, Floats]:
     """Central differences along x and y, zero at the border."""
     gx, gy = np.zeros_like(image), np.zeros_like(image)
     gx[:, 1:-1] = 0.5 * (image[:, 2:] - image[:, :-2])

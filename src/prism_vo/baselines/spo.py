@@ -13,17 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.baselines import alignment
 from prism_vo.baselines.depth_filter import DepthMap, combine, observe, propagate, regularised, without_edges
-from prism_vo.baselines.sampling import FloatImage, gradients, image_pyramid
+from prism_vo.baselines.sampling import gradients, image_pyramid
 from prism_vo.baselines.scale_filter import ScaleFilter, measure_scale
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import DecodedFrame
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def light_field_depth(frame: DecodedFrame) -> DepthMap:
 
 @dataclass
 class _Keyframe:
-    image: FloatImage
+    image: Floats
     T_world_key: Array  # view frames
     depth: DepthMap
     levels: list[alignment.Level]
@@ -73,7 +71,7 @@ class SpoOdometry:
         self._last = np.eye(4)  # T_key_frame of the previous frame
         self._motion = np.eye(4)  # previous frame → this frame
 
-    def __call__(self, image: FloatImage, measure: Callable[[], DecodedFrame]) -> tuple[Array, bool]:
+    def __call__(self, image: Floats, measure: Callable[[], DecodedFrame]) -> tuple[Array, bool]:
         """Track one focused image (h, w), grey 0–255."""
         if self._key is None:
             self._start(image, light_field_depth(measure()), np.eye(4))
@@ -99,7 +97,7 @@ class SpoOdometry:
             key.levels = self._pyramid_of(key.image, key.depth)
         return alignment.from_view(T_world, self.view), True
 
-    def _track(self, key: _Keyframe, pyramid: list[FloatImage]) -> alignment.Alignment:
+    def _track(self, key: _Keyframe, pyramid: list[Floats]) -> alignment.Alignment:
         """The best of a few motion hypotheses; the first that works well ends the search."""
         best: alignment.Alignment | None = None
         for guess in (self._last @ self._motion, self._last, np.eye(4)):
@@ -124,7 +122,7 @@ class SpoOdometry:
         )
 
     def _hand_over(
-        self, key: _Keyframe, image: FloatImage, measured: DepthMap, T_frame_key: Array, T_world: Array
+        self, key: _Keyframe, image: Floats, measured: DepthMap, T_frame_key: Array, T_world: Array
     ) -> None:
         """Depth of the old keyframe moves to the new one, its scale is corrected, new pixels are filled."""
         carried = propagate(key.depth, T_frame_key, self.view)
@@ -133,7 +131,7 @@ class SpoOdometry:
         self._motion[:3, 3] /= factor  # the next motion is predicted in the corrected scale
         self._start(image, combine(carried.scaled(factor), measured), T_world)
 
-    def _start(self, image: FloatImage, depth: DepthMap, T_world: Array) -> None:
+    def _start(self, image: Floats, depth: DepthMap, T_world: Array) -> None:
         gx, gy = gradients(image)
         textured = np.hypot(gx, gy) >= self.config.min_gradient
         depth = regularised(without_edges(depth))
@@ -142,5 +140,5 @@ class SpoOdometry:
         self._last = np.eye(4)
         self.keyframes += 1
 
-    def _pyramid_of(self, image: FloatImage, depth: DepthMap) -> list[alignment.Level]:
+    def _pyramid_of(self, image: Floats, depth: DepthMap) -> list[alignment.Level]:
         return alignment.keyframe_levels(self.view, image, depth.inv_depth, depth.variance, self._levels)

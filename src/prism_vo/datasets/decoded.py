@@ -9,13 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats, Mask
 from prism_vo.datasets.images import check_size, read_image, read_map
 from prism_vo.datasets.undistort import undistorted_frame
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera, ViewName
 from prism_vo.optics.distortion import is_distorted
 from prism_vo.optics.photometric import luminance
-from prism_vo.types import DecodedFrame, FloatImage
+from prism_vo.types import DecodedFrame
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 LARGEST_SIGMA = 1.0  # of ρ_v, which lies between 0 and 1: beyond it nothing was measured
@@ -80,7 +81,7 @@ def read_decoded_frame(
     return frame
 
 
-def _intensity(stored: NDArray[Any], gamma: float) -> FloatImage:
+def _intensity(stored: NDArray[Any], gamma: float) -> Floats:
     """Stored values → linear float32 intensity 0–255."""
     values = stored.astype(np.float32) / np.float32(257.0 if stored.dtype == np.uint16 else 1.0)
     return values if gamma == 1.0 else np.float32(255.0) * (values / np.float32(255.0)) ** np.float32(gamma)
@@ -92,9 +93,7 @@ def _color(stored: NDArray[Any]) -> NDArray[np.uint8] | None:
     return (stored >> 8).astype(np.uint8) if stored.dtype == np.uint16 else stored
 
 
-def _inv_virtual_depth(
-    camera: PlenopticCamera, form: DecodedFormat, path: Path
-) -> tuple[FloatImage, NDArray[np.bool_]]:
+def _inv_virtual_depth(camera: PlenopticCamera, form: DecodedFormat, path: Path) -> tuple[Floats, Mask]:
     values = read_map(path)
     check_size(path, values, camera.tf_size, "the depth map must have the focused images' size")
     if form.virtual_depth == "lifcal16":
@@ -111,9 +110,7 @@ def _inv_virtual_depth(
     return np.where(valid, rho, np.nan).astype(np.float32), valid
 
 
-def _variance(
-    camera: PlenopticCamera, form: DecodedFormat, path: Path, valid: NDArray[np.bool_]
-) -> FloatImage:
+def _variance(camera: PlenopticCamera, form: DecodedFormat, path: Path, valid: Mask) -> Floats:
     sigma = read_map(path).astype(np.float64, copy=False)
     check_size(path, sigma, camera.tf_size, "the sigma map must have the focused images' size")
     if form.convention == "micro-image":

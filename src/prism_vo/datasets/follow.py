@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.datasets.registry import open_sequence
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
@@ -42,12 +42,12 @@ class FollowedSequence:
         return self._now.camera
 
     @property
-    def times(self) -> NDArray[np.float64]:
+    def times(self) -> Array:
         """Of the frames so far, s."""
         return self._now.times
 
     @property
-    def exposures(self) -> NDArray[np.float64] | None:
+    def exposures(self) -> Array | None:
         """Of the frames so far, s."""
         return self._now.exposures
 

@@ -6,16 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.datasets.decoded import DecodedFormat
 from prism_vo.datasets.sequence import FileSequence, SequenceFiles
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import read_trajectory
-
-Array = NDArray[np.float64]
 
 
 def assemble(

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.datasets.images import check_size, read_image
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.optics.calibration import load_calibration
@@ -130,7 +131,7 @@ class RosbagSequence:
             )
         return topics[0]
 
-    def _index(self, source: Path) -> tuple[list[int], NDArray[np.float64]]:
+    def _index(self, source: Path) -> tuple[list[int], Array]:
         reader, connections = self._open()
         recorded, times = [], []
         with damage_named(self.bag):

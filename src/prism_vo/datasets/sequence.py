@@ -11,14 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.datasets.decoded import DecodedFormat, read_decoded_frame
 from prism_vo.datasets.images import check_size, read_image
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, RawFrame
-
-Array = NDArray[np.float64]
 
 
 @runtime_checkable

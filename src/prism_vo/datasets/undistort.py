@@ -15,11 +15,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import shift_mm
-from prism_vo.types import DecodedFrame, FloatImage
-
-Array = NDArray[np.float64]
+from prism_vo.types import DecodedFrame
 
 
 def undistorted_frame(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFrame:
@@ -27,12 +26,12 @@ def undistorted_frame(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFr
     source = distorted_positions(camera, frame)
     x, y = (np.ascontiguousarray(source[..., i], dtype=np.float32) for i in (0, 1))
 
-    def resample(values: FloatImage | None, method: int, outside: float) -> FloatImage | None:
+    def resample(values: Floats | None, method: int, outside: float) -> Floats | None:
         if values is None:
             return None
         return cv2.remap(values, x, y, method, borderMode=cv2.BORDER_CONSTANT, borderValue=outside)  # type: ignore
 
-    image: FloatImage = _bilinear(frame.image, x, y)
+    image: Floats = _bilinear(frame.image, x, y)
     color = None if frame.color is None else _bilinear(frame.color, x, y)
     inv_depth = resample(frame.inv_virtual_depth, cv2.INTER_NEAREST, np.nan)
     variance = resample(frame.variance, cv2.INTER_NEAREST, np.inf)
@@ -44,7 +43,7 @@ def undistorted_frame(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFr
     )
 
 
-def _bilinear(values: NDArray[Any], x: FloatImage, y: FloatImage) -> NDArray[Any]:
+def _bilinear(values: NDArray[Any], x: Floats, y: Floats) -> NDArray[Any]:
     return cv2.remap(values, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
 
 

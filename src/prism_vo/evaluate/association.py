@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.errors import DegenerateError
-
-Array = NDArray[np.float64]
 
 
 class TrajectoryLike(Protocol):

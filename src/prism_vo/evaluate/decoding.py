@@ -6,8 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import ndimage
+
+from prism_vo.arrays import Array, Mask
 
 MAD_TO_SIGMA = 1.4826
 GROSS_SIGMAS, GROSS_ERROR = 5.0, 0.02
@@ -67,14 +69,14 @@ def robust_std(values: ArrayLike) -> float:
     return float(MAD_TO_SIGMA * np.median(np.abs(x - np.median(x)))) if x.size else float("nan")
 
 
-def gradient_magnitude(image: ArrayLike) -> NDArray[np.float64]:
+def gradient_magnitude(image: ArrayLike) -> Array:
     """Grey levels per pixel: Gaussian σ 1, Sobel/8."""
     smooth = ndimage.gaussian_filter(np.asarray(image, float), 1.0, mode="nearest")
     gx, gy = (ndimage.sobel(smooth, axis, mode="nearest") / 8.0 for axis in (1, 0))
     return np.hypot(gx, gy)
 
 
-def near_depth_edge(depth: ArrayLike, margin: int = EDGE_MARGIN) -> NDArray[np.bool_]:
+def near_depth_edge(depth: ArrayLike, margin: int = EDGE_MARGIN) -> Mask:
     """Pixels within ``margin`` of a jump of depth (or of a pixel without depth)."""
     z = np.asarray(depth, float)
     z = np.where(np.isfinite(z), z, 1e9)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.errors import DegenerateError
-
-Array = NDArray[np.float64]
 
 MIN_SEGMENT_POSES = 20
 COLLINEAR_RATIO = (

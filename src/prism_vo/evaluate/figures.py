@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.evaluate import published
 from prism_vo.evaluate.plots import COLOURS, TRUTH_COLOUR, draw_path, main_axes, new_figure, tidy
 from prism_vo.evaluate.results import DRIFT, RMSE_R, RMSE_T, RMSE_T_PERCENT, Quantity, Results, middle
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 # upper end of each axis: the paper's widest bound, so that curves of different runs of the benchmark compare
 AXIS_END = {"d_s": 1.3, "e_s": 1.3, "e_align": 4.0, "e_r": 4.0, "rmse_t_percent": 4.0}
 AXIS_START = {"d_s": 1.0, "e_s": 1.0}

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.baselines.external import PROGRAMS, ProgramsFile, find_executable, run_program
 from prism_vo.datasets import Sequence
 from prism_vo.errors import ConfigError
@@ -107,7 +107,7 @@ def _rgbd(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) ->
     )
 
 
-def _trajectory(sequence: Sequence, poses: list[NDArray[np.float64]]) -> Trajectory:
+def _trajectory(sequence: Sequence, poses: list[Array]) -> Trajectory:
     return Trajectory(np.asarray(sequence.times[: len(poses)], np.float64), np.array(poses))
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.errors import DegenerateError
 from prism_vo.evaluate import drift as loop
 from prism_vo.evaluate.association import PoseSeries, TrajectoryLike, as_series, associate, covered_share
 
-Array = NDArray[np.float64]
 Alignment = Literal["SE(3)", "Sim(3)"]
 
 MIN_POSES = 3

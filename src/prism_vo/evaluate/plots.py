@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.errors import MissingExtraError
 from prism_vo.evaluate.association import PoseSeries
 from prism_vo.evaluate.metrics import Alignment, TrajectoryMetrics
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8f5ea8", "#c9782b", "#4d6a6d", "#b0478f", "#6b705c")
 TRUTH_COLOUR = "#222222"
 AXIS_NAMES = ("x", "y", "z")

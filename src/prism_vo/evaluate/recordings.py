@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.baselines.alignment import to_view
 from prism_vo.baselines.depth_filter import observe, without_edges
 from prism_vo.baselines.focused import focused_frames, metric_depth, view_of
@@ -25,8 +25,6 @@ from prism_vo.evaluate.results import E_ALIGN, Record, Results
 from prism_vo.evaluate.scene_figures import DepthView, LoopEnds, map_points
 from prism_vo.trajectory import Trajectory, read_trajectory
 
-Array = NDArray[np.float64]
-FloatImage = NDArray[np.float32]
 RGBD_UNITS = 5000.0  # of the simulator's depth camera, per metre
 FRAMES_AN_END = 8
 IMAGE_NOISE = 3.0  # grey values, with interpolation
@@ -128,7 +126,7 @@ def depth_view(sequences: tuple[BenchSequence, ...]) -> tuple[str, int, DepthVie
     return None
 
 
-def fan_pictures(sequence: BenchSequence) -> tuple[list[FloatImage], list[str]]:
+def fan_pictures(sequence: BenchSequence) -> tuple[list[Floats], list[str]]:
     """A few focused frames spread over a recording."""
     recording = open_sequence(sequence.path)
     indices = np.unique(np.linspace(0, len(recording) - 1, 4).astype(int)).tolist()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.baselines.depth_filter import DepthMap
 from prism_vo.evaluate.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
 from prism_vo.optics.camera import FocusedView
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-FloatImage = NDArray[np.float32]
 START_COLOUR, END_COLOUR = "#1b6ca8", "#d97a1f"
 MAX_RELATIVE_SIGMA = 0.015  # of a depth that is drawn
 SHOWN_ERROR = 15.0  # % of the distance, end of the error picture's colours
@@ -103,10 +101,10 @@ def _shared_place(both: LoopEnds, plane: tuple[int, int]) -> tuple[Array, float]
 class DepthView:
     """One frame: focused image, plenoptic depth, what an RGB-D-like sensor gives, and the truth (metres)."""
 
-    image: FloatImage
-    plenoptic: FloatImage
-    rgbd: FloatImage | None
-    truth: FloatImage
+    image: Floats
+    plenoptic: Floats
+    rgbd: Floats | None
+    truth: Floats
 
 
 def depth_figure(view: DepthView) -> Figure:
@@ -144,7 +142,7 @@ def depth_figure(view: DepthView) -> Figure:
     return figure
 
 
-def error_by_distance(depth: FloatImage, truth: FloatImage, bins: int = 8) -> tuple[Array, Array]:
+def error_by_distance(depth: Floats, truth: Floats, bins: int = 8) -> tuple[Array, Array]:
     """Median |relative error| in bins of equal population of the true distance."""
     both = np.isfinite(depth) & np.isfinite(truth) & (truth > 0)
     true, error = truth[both].astype(np.float64), np.abs(depth[both] - truth[both]).astype(np.float64)
@@ -154,7 +152,7 @@ def error_by_distance(depth: FloatImage, truth: FloatImage, bins: int = 8) -> tu
     return distance, np.array([np.median(error[p] / true[p]) for p in parts])
 
 
-def picture_strip(images: Sequence[FloatImage], titles: Sequence[str]) -> Figure:
+def picture_strip(images: Sequence[Floats], titles: Sequence[str]) -> Figure:
     """Grey images side by side."""
     figure, axes = new_figure(3.4 * len(images), 3.6, len(images))
     for axis, image, title in zip(axes[0], images, titles):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
@@ -25,7 +26,7 @@ from prism_vo.optics.photometric import (
     vignetting_from_scene,
     vignetting_from_white,
 )
-from prism_vo.types import DecodedFrame, FloatImage, PointDepth, RawFrame
+from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
 TABLES_KEPT = 4  # focus tables, one a slope
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
@@ -124,14 +125,14 @@ class Decoder:
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
-    def _prepared_raw(self, values: FloatImage, gain: FloatImage) -> PreparedRaw:
+    def _prepared_raw(self, values: Floats, gain: Floats) -> PreparedRaw:
         return PreparedRaw(values, gain, self._border, self._bands)
 
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
         return self._matcher.points(self.prepare(raw).even, self._look_grid, self._fall(raw)).slope
 
-    def _focused(self, prepared: PreparedRaw, slope: float) -> FloatImage:
+    def _focused(self, prepared: PreparedRaw, slope: float) -> Floats:
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
         spacing = self.camera.tf_scale * slope  # raw px between TF pixels
         sharp = prepared.sharpened(BILINEAR_BLUR + max(0.0, 1.0 - spacing * spacing) / 24.0)

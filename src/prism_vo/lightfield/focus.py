@@ -10,12 +10,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-
-FloatImage = NDArray[np.float32]
 
 CHUNK = 128  # TF pixels of a row that go through the loops together
 
@@ -46,14 +44,14 @@ class FocusTable:
         source[nearest[covered]] = np.flatnonzero(covered.ravel())
         self._fill = source[nearest.ravel()[self._holes]]
 
-    def __call__(self, raw: FloatImage) -> FloatImage:
+    def __call__(self, raw: Floats) -> Floats:
         """Devignetted raw image, padded as ``raw_border`` says → TF image (h, w)."""
         image = self._splat(raw, self._norm)
         if len(self._holes):
             image.ravel()[self._holes] = image.ravel()[self._fill]
         return image
 
-    def _splat(self, raw: FloatImage, norm: FloatImage) -> FloatImage:
+    def _splat(self, raw: Floats, norm: Floats) -> Floats:
         g = self._geometry
         out = np.zeros((g.view.height, g.view.width), np.float32)
         border = raw_border(g)

@@ -14,15 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from prism_vo.arrays import Array, Integers
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
 from prism_vo.optics.mla import MicroLensArray
-
-Array = NDArray[np.float64]
 
 LENS_COLUMNS = (
     10  # stereo centre xy · undistorted image centre xy · measured image centre xy · Jacobian a b c d
@@ -41,7 +40,7 @@ class StereoGeometry:
     camera: PlenopticCamera
     array: MicroLensArray
     lenses: Array  # (N, LENS_COLUMNS)
-    lens_type: NDArray[np.int32]  # (N,)
+    lens_type: Integers  # (N,)
     radius: float  # usable radius of a micro-image, raw px
     slope_near: float  # stereo slope at ``near`` (the smaller one)
     slope_far: float  # stereo slope at ``far``, with a margin for noise

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError
 from prism_vo.lightfield.accumulate import GREY_OFFSET, WIDEST
@@ -27,9 +28,6 @@ from prism_vo.lightfield.variance import (
     slope_variance,
 )
 from prism_vo.optics.photometric import Vignetting
-from prism_vo.types import FloatImage
-
-Array = NDArray[np.float64]
 
 RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
 NODE_PX = 1.5  # spacing of matching nodes in raw pixels of a micro-image, at the slope of the TF image
@@ -49,13 +47,13 @@ REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times t
 class Matches:
     """Raw results of the kernels, any shape."""
 
-    slope: FloatImage
-    curvature: FloatImage
-    grey: FloatImage
-    redundancy: FloatImage  # lenses a node beyond the first, times the nodes of the window
-    residual: FloatImage  # variance where the gradients are
-    repeats: FloatImage  # how often the window's sums count one error
-    steepness: FloatImage  # mean square of differences over two nodes
+    slope: Floats
+    curvature: Floats
+    grey: Floats
+    redundancy: Floats  # lenses a node beyond the first, times the nodes of the window
+    residual: Floats  # variance where the gradients are
+    repeats: Floats  # how often the window's sums count one error
+    steepness: Floats  # mean square of differences over two nodes
 
 
 class Matcher:
@@ -84,7 +82,7 @@ class Matcher:
         self.block = min(LARGEST_BLOCK, int(nodes * self.pitch / self.scale))
         self._grid = lens_grid(geometry)
 
-    def points(self, raw: FloatImage, points: Array, fall: float, everything: bool = False) -> Matches:
+    def points(self, raw: Floats, points: Array, fall: float, everything: bool = False) -> Matches:
         """Match at TF pixels (N, 2); ``everything``: also where the search says that nothing can be measured."""
         order = np.lexsort(
             (points[:, 0], points[:, 1] // MEASURE_ROWS)
@@ -100,7 +98,7 @@ class Matcher:
         found[:, order] = out
         return Matches(*found)
 
-    def everywhere(self, raw: FloatImage, fall: float) -> Matches:
+    def everywhere(self, raw: Floats, fall: float) -> Matches:
         """Match at every TF pixel (h, w)."""
         view = self.geometry.view
         out = np.empty((RESULTS, view.height, view.width), np.float32)
@@ -119,13 +117,13 @@ class Matcher:
         detail = ((2 * self.window + 1) / SEARCH_SIDE) ** 2  # matching nodes per search node
         return float((REFINE_LIMIT * self._config.max_sigma * g.view.beta * NODE_PX) ** 2 * detail)
 
-    def _tables(self, raw: FloatImage, fall: float, limit: float) -> tuple[Any, ...]:
+    def _tables(self, raw: Floats, fall: float, limit: float) -> tuple[Any, ...]:
         g = self.geometry
         ladders = (self.ladder, self.strides, self._alike, self.seek)
         pitches = (self.pitch, self.seek_pitch)
         return raw, g.lenses, g.array.index, self._grid, *ladders, fall, limit, self.scale, *pitches
 
-    def estimate_noise(self, raw: FloatImage, fall: float) -> SampleNoise:
+    def estimate_noise(self, raw: Floats, fall: float) -> SampleNoise:
         """Noise of samples from an even grid of matches over one frame."""
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
@@ -135,9 +133,7 @@ class Matcher:
         texture = found.curvature[good] / found.redundancy[good]
         return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture)
 
-    def judge(
-        self, found: Matches, noise: SampleNoise, fall: float
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, Mask]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
         beta = self.geometry.view.beta
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
+from prism_vo.arrays import Floats
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
-from prism_vo.types import FloatImage
 
 TYPICAL_NOISE = 2.5  # grey levels per raw pixel, sensor and model together
 WINDOW_RAW_PX = 6.0  # side of a usual matching window in raw pixels of a micro-image
@@ -21,7 +21,7 @@ def model_variance(
     image: ArrayLike,
     inv_virtual_depth: ArrayLike,
     noise: float = TYPICAL_NOISE,
-) -> FloatImage:
+) -> Floats:
     """σ²(ρ_v) (h, w) from gradient and range; inf where ``inv_virtual_depth`` is invalid or nothing has texture.
 
     The n lenses that see a point have baselines d spread over a disc of radius R/ρ (usable radius R). With the

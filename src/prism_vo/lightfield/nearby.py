@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.optics.distortion import distort
-
-Array = NDArray[np.float64]
 
 
 def lens_grid(geometry: StereoGeometry) -> Array:

@@ -12,13 +12,11 @@ import threading
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.lightfield.accumulate import OUTSIDE
 from prism_vo.lightfield.bands import Bands
 from prism_vo.optics.photometric import SATURATION
-
-FloatImage = NDArray[np.float32]
 
 BILINEAR_BLUR = (
     1.0 / 12.0
@@ -29,15 +27,15 @@ RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image i
 class PreparedRaw:
     """One raw image, ready for both uses; what only one of them needs is made when it is asked for."""
 
-    def __init__(self, values: FloatImage, gain: FloatImage, border: int, bands: Bands) -> None:
+    def __init__(self, values: Floats, gain: Floats, border: int, bands: Bands) -> None:
         """Linear raw values (H, W) times vignetting gain."""
         self._values, self._border, self._bands = values, border, bands
         self._light = np.empty(values.shape, np.float32)
-        self._even: FloatImage | None = None
+        self._even: Floats | None = None
         self._lock = threading.Lock()
         bands.run(len(values), lambda first, last: _devignette_rows(values, gain, first, last, self._light))
 
-    def sharpened(self, amount: float) -> FloatImage:
+    def sharpened(self, amount: float) -> Floats:
         """Less ``amount · I''``, padded: for the focused image."""
         border, share = self._border, np.float32(amount)
         height, width = self._values.shape
@@ -48,7 +46,7 @@ class PreparedRaw:
         return sharp
 
     @property
-    def even(self) -> FloatImage:
+    def even(self) -> Floats:
         """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._even is None:

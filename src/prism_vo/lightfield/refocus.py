@@ -13,6 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
+
 LOOK_EVERY = 8  # frames
 GRID = 10  # points a side that are matched to find the median
 LEAST_MATCHES = 10
@@ -41,7 +43,7 @@ class FocusSlope:
         return self.now
 
 
-def look_grid(width: int, height: int) -> NDArray[np.float64]:
+def look_grid(width: int, height: int) -> Array:
     """GRID² TF pixels (x, y) spread over the image."""
     share = (np.arange(GRID) + 0.5) / GRID
     x, y = np.meshgrid(np.rint(share * (width - 1)), np.rint(share * (height - 1)))

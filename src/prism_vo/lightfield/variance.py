@@ -27,9 +27,9 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
+from prism_vo.arrays import Array
 from prism_vo.lightfield.accumulate import RIM
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 FIT_ROUNDS = 12

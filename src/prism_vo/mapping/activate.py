@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.mapping.energy import State, WindowEnergy
 from prism_vo.mapping.points import Points
 from prism_vo.mapping.residuals import IN
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Activated:
     """Points after their own solve, and which of them deserve to join."""
 
     points: Points
-    good: NDArray[np.bool_]
+    good: Mask
     curvature: Array  # (N,) of each point's own energy
 
 
@@ -30,7 +29,7 @@ def solve_depths(energy: WindowEnergy, state: State, iterations: int, least_curv
     q = points.inv_depth.copy()
     eta, gates = energy.eta, energy.gates
 
-    def own_energy(lin_energies: NDArray[np.float32], states: NDArray[np.int8], residual: Array) -> Array:
+    def own_energy(lin_energies: Floats, states: NDArray[np.int8], residual: Array) -> Array:
         photometric = np.where(states >= 0, np.minimum(lin_energies, gates[None, :]), 0.0).sum(1)
         return photometric + eta * np.nan_to_num(residual) ** 2
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats, Integers
 from prism_vo.config import SelectConfig
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_USED, Candidates, pattern_at
 from prism_vo.mapping.select import (
@@ -20,11 +21,10 @@ from prism_vo.mapping.select import (
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import PointDepth
 
-Floats = NDArray[np.float32]
-Measure = Callable[[NDArray[np.float32]], PointDepth]
+Measure = Callable[[Floats], PointDepth]
 
 
-def no_depth(points: NDArray[np.float32]) -> PointDepth:
+def no_depth(points: Floats) -> PointDepth:
     """The measurement of a camera without depth."""
     n = len(points)
     return PointDepth(np.full(n, np.nan, np.float32), np.full(n, np.inf, np.float32), np.zeros(n, np.bool_))
@@ -45,7 +45,7 @@ def select_candidates(
 
 
 def _with_intervals(
-    view: FocusedView, image: Floats, pixels: NDArray[np.int32], depth: PointDepth,
+    view: FocusedView, image: Floats, pixels: Integers, depth: PointDepth,
     kind: NDArray[np.int8], config: SelectConfig, contrast: float,
 ) -> Candidates:  # fmt: skip
     count = len(pixels)

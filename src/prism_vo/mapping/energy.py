@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.points import Points
@@ -25,7 +26,6 @@ from prism_vo.mapping.residuals import (
 from prism_vo.mapping.schur import NormalEquations, Step, solve
 from prism_vo.optics.camera import FocusedView
 
-Array = NDArray[np.float64]
 SMALL_GAIN = 1e-5  # relative fall of the energy that ends a solve
 LARGEST_ROTATION, LARGEST_DEPTH_FACTOR = (
     0.2,
@@ -40,7 +40,7 @@ class State:
     base_pose: Array  # (K, 4, 4)
     base_affine: Array  # (K, 2)
     x: Array  # (K, 8)
-    tied: NDArray[np.bool_]  # (K,)
+    tied: Mask  # (K,)
     inv_depth: Array  # (N,)
 
     @classmethod
@@ -92,7 +92,7 @@ class Linearization:
 
     system: NormalEquations
     state: NDArray[np.int8]  # (N, K)
-    energies: NDArray[np.float32]  # (N, K)
+    energies: Floats  # (N, K)
     photometric_curvature: Array  # (N,)
     depth: DepthTerms
     photometric: float
@@ -104,10 +104,10 @@ class WindowEnergy:
     """E(state) with everything that stays constant during one solve."""
 
     view: FocusedView
-    images: NDArray[np.float32]  # (S, h, w, 3)
-    slots: NDArray[np.int32]  # (K,)
+    images: Floats  # (S, h, w, 3)
+    slots: Integers  # (K,)
     exposure: Array  # (K,)
-    gates: NDArray[np.float32]  # (K,)
+    gates: Floats  # (K,)
     points: Points
     prior: Prior
     affine_centre: Array  # (K, 2): (a, b) as tracked
@@ -115,9 +115,9 @@ class WindowEnergy:
     eta: float
     huber: float
     depth_huber: float
-    outside_cost: NDArray[np.float32] | None = None  # (N, K), of residuals out of view; None: the gates
+    outside_cost: Floats | None = None  # (N, K), of residuals out of view; None: the gates
 
-    def gated(self, energies: NDArray[np.float32]) -> NDArray[np.float32]:
+    def gated(self, energies: Floats) -> Floats:
         """What residuals (N, K) cost: their energy, at the most the gate of their keyframe."""
         return np.minimum(energies, self.gates[None, :])
 
@@ -167,7 +167,7 @@ class Solved:
     healthy: bool
 
 
-def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterations: int) -> Solved:
+def minimise(energy: WindowEnergy, state: State, free: Mask, iterations: int) -> Solved:
     """LM: a step is taken only if the true energy falls; an unhealthy step is damped, never taken.
 
     Without depth terms (η = 0) scale is a gauge freedom and is taken out of every step; with them it is observable and
@@ -203,9 +203,7 @@ def minimise(energy: WindowEnergy, state: State, free: NDArray[np.bool_], iterat
     return Solved(state, now, accepted, healthy)
 
 
-def settle_borders(
-    energy: WindowEnergy, state: State
-) -> tuple[WindowEnergy, Linearization, NDArray[np.bool_]]:
+def settle_borders(energy: WindowEnergy, state: State) -> tuple[WindowEnergy, Linearization, Mask]:
     """Make the energy continuous across the image border for one solve.
 
     A residual out of view at the start takes no part, one that leaves on the way keeps the energy it had in
@@ -220,7 +218,7 @@ def settle_borders(
     return replace(energy, points=points, outside_cost=energy.gated(start.energies)), start, outside
 
 
-def without_scale(step: Step, state: State, system: NormalEquations, free: NDArray[np.bool_]) -> Step:
+def without_scale(step: Step, state: State, system: NormalEquations, free: Mask) -> Step:
     """The step without its change of scale about the oldest keyframe, as the points see it (weighted by curvature).
 
     The points hold the scale, not the poses: they start at measured depths, while the first translations are poorly

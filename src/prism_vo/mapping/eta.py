@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Mask
 from prism_vo.config import WindowConfig
 from prism_vo.mapping.energy import Linearization
 from prism_vo.mapping.points import Points
@@ -22,7 +22,7 @@ class EtaBalance:
         self.noise2 = 16.0  # grey²
         self.eta = self.noise2 * config.eta_factor
 
-    def update(self, last: Linearization, inside: NDArray[np.bool_], points: Points) -> None:
+    def update(self, last: Linearization, inside: Mask, points: Points) -> None:
         """After a solve: new σ_I², and one smoothing step of η if there is parallax and depth to compare."""
         if inside.sum() >= 50:
             mean_weight = float(points.weight.mean())

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.points import Candidates, Points
@@ -17,9 +18,6 @@ from prism_vo.mapping.reference import inside, project
 from prism_vo.mapping.trace import FOUND, SKIPPED, trace_points
 from prism_vo.optics.camera import FocusedView
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 LONGEST_INTERVAL = 8.0  # px of parallax that a candidate's depth interval may span in the newest keyframe
 MOST_FAILURES = 4  # searches in a row after which a candidate is dropped
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from prism_vo.mapping.activate import solve_depths
 from prism_vo.mapping.energy import State, WindowEnergy
 from prism_vo.mapping.points import Points
 
-Array = NDArray[np.float64]
 NEIGHBOURS = 10
 RELATIVE_SIGMA = 0.5  # of the inverse depth about its neighbours' median
 ITERATIONS = 5

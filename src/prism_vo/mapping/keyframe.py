@@ -6,11 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
-
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array
 
 
 @dataclass

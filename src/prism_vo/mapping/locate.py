@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.mapping.energy import State, WindowEnergy, settle_borders
 from prism_vo.mapping.marginal import Prior
 from prism_vo.mapping.residuals import BLOCK, IN, NONE, OUTLIER
-
-Array = NDArray[np.float64]
 
 
 def locate(energy: WindowEnergy, state: State, iterations: int) -> Array | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array, Mask
+
 BLOCK = 8
 
 
@@ -61,7 +61,7 @@ class Prior:
         return bool(np.any(self.h[BLOCK * position : BLOCK * (position + 1)]))
 
 
-def marginalise(h: Array, b: Array, drop: NDArray[np.bool_]) -> tuple[Array, Array]:
+def marginalise(h: Array, b: Array, drop: Mask) -> tuple[Array, Array]:
     """Schur complement onto the variables that stay; directions without information are left out."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-30))
     scale[np.diag(h) <= 0] = 0.0

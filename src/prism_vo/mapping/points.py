@@ -10,11 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.mapping.residuals import NONE, PATTERN
-
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE = np.int8(0), np.int8(1), np.int8(2)  # green, cyan, magenta
 
@@ -44,7 +41,7 @@ class _Columns:
 class Candidates(_Columns):
     """Selected pixels of a keyframe whose depth is being narrowed: inverse depth in [low, high]."""
 
-    host: NDArray[np.int32]  # window position of the keyframe
+    host: Integers  # window position of the keyframe
     u: Floats
     v: Floats
     inv_depth: Array  # best estimate; NaN before anything is known
@@ -63,7 +60,7 @@ class Candidates(_Columns):
 class Points(_Columns):
     """Active points: part of the energy."""
 
-    host: NDArray[np.int32]
+    host: Integers
     u: Floats
     v: Floats
     inv_depth: Array
@@ -73,7 +70,7 @@ class Points(_Columns):
     color: Floats
     weight: Floats
     state: NDArray[np.int8]  # (N, K): NONE / IN / OUTLIER / OUTSIDE per window position
-    good: NDArray[np.int32]  # residuals that were IN at the end of a solve, over the point's life
+    good: Integers  # residuals that were IN at the end of a solve, over the point's life
     curvature: Array  # second derivative of the energy by inverse depth after the last solve
 
     @classmethod

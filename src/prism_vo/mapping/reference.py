@@ -4,24 +4,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.points import Candidates, Points
 from prism_vo.mapping.residuals import IN
 from prism_vo.optics.camera import FocusedView
-
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 
 def project(
     view: FocusedView,
     keyframes: list[Keyframe],
     target: int,
-    host: NDArray[np.int32],
+    host: Integers,
     u: Floats,
     v: Floats,
     q: Array,

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.optics.camera import FocusedView
-
-Array = NDArray[np.float64]
 
 # 8 of the 9 pixels of a spread diamond (DSO's pattern): dx, dy
 PATTERN = np.array([[0, -2], [-1, -1], [1, -1], [-2, 0], [0, 0], [2, 0], [-1, 1], [0, 2]], dtype=np.float32)
@@ -31,10 +29,10 @@ NONE, IN, OUTLIER, OUTSIDE = np.int8(-1), np.int8(0), np.int8(1), np.int8(2)
 class PairGeometry:
     """Relative poses and brightness of every (host, target) pair: what the kernel needs, at one state."""
 
-    rotation: NDArray[np.float32]  # (K, K, 3, 3): R of T_target_host, indexed [host, target]
-    translation: NDArray[np.float32]  # (K, K, 3)
+    rotation: Floats  # (K, K, 3, 3): R of T_target_host, indexed [host, target]
+    translation: Floats  # (K, K, 3)
     adjoint: Array  # (K, K, 6, 6) of T_target_host
-    brightness: NDArray[np.float32]  # (K, K, 3): e_ji, b_host, b_target
+    brightness: Floats  # (K, K, 3): e_ji, b_host, b_target
 
     @classmethod
     def of(cls, poses: Array, affine: Array, exposure: Array) -> PairGeometry:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,7 @@ class Step:
     ok: bool
 
 
-def solve(
-    system: NormalEquations, free: NDArray[np.bool_], damping: float, least_curvature: float = 0.0
-) -> Step:
+def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: float = 0.0) -> Step:
     """Solve ``(H + μ D) δ = −b`` with D = diag(H) (Jacobi scaling: units are mixed) on the free frame variables.
 
     Points whose curvature is at most ``least_curvature`` keep their depth.

@@ -8,13 +8,12 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.config import SelectConfig
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.optics.camera import FocusedView
 from prism_vo.types import PointDepth
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
 MOST_AVERAGED = 40  # neighbours, at the most
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
@@ -71,7 +70,7 @@ def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: igno
     return count
 
 
-def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integers:
     """About ``wanted`` high-gradient pixels (x, y) spread over the image: cells adapted to the count, three passes
     with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
     thresholds = gradient_thresholds(image)
@@ -91,9 +90,7 @@ def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> NDArr
     return picked
 
 
-def _three_passes(
-    image: Floats, thresholds: Floats, cell: int, direction: Floats, wanted: int
-) -> NDArray[np.int32]:
+def _three_passes(image: Floats, thresholds: Floats, cell: int, direction: Floats, wanted: int) -> Integers:
     taken = np.zeros(image.shape[:2], np.bool_)
     parts = []
     for turn in range(3):
@@ -118,7 +115,7 @@ def depth_cutoff(view: FocusedView, rho: Array, config: SelectConfig) -> float:
 
 
 def classify(
-    view: FocusedView, pixels: NDArray[np.int32], depth: PointDepth, config: SelectConfig
+    view: FocusedView, pixels: Integers, depth: PointDepth, config: SelectConfig
 ) -> NDArray[np.int8]:
     """Depth used / known but too uncertain or too far / none.
 
@@ -135,7 +132,7 @@ def classify(
     return kind
 
 
-def _cell_medians(pixels: NDArray[np.int32], rho: Array) -> Array:
+def _cell_medians(pixels: Integers, rho: Array) -> Array:
     """Each point's ρ_v replaced by the median of its 64-px cell."""
     keys = (pixels[:, 1] // CUTOFF_CELL).astype(np.int64) * 65536 + pixels[:, 0] // CUTOFF_CELL
     order = np.argsort(keys, kind="stable")
@@ -146,7 +143,7 @@ def _cell_medians(pixels: NDArray[np.int32], rho: Array) -> Array:
     return out
 
 
-def smooth_depth(view: FocusedView, pixels: NDArray[np.int32], depth: PointDepth) -> tuple[Array, Array]:
+def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth) -> tuple[Array, Array]:
     """Inverse virtual depth and its variance, averaged with neighbours that agree, where single ones are too coarse.
 
     Frames are tracked against these: with noisy depths a translation fits worse than the rotation that looks like it,
@@ -174,7 +171,7 @@ def smooth_depth(view: FocusedView, pixels: NDArray[np.int32], depth: PointDepth
 
 
 def prefer_depth(
-    image: Floats, pixels: NDArray[np.int32], kind: NDArray[np.int8], wanted: int, bonus: float
+    image: Floats, pixels: Integers, kind: NDArray[np.int8], wanted: int, bonus: float
 ) -> NDArray[np.intp]:
     """Thin an over-complete selection: in each cell the pixel with the largest gradient · w_d stays."""
     magnitude = np.hypot(image[pixels[:, 1], pixels[:, 0], 1], image[pixels[:, 1], pixels[:, 0], 2])
@@ -190,9 +187,7 @@ def prefer_depth(
     return np.sort(np.concatenate([best, rest]))
 
 
-def independent_information(
-    pixels: NDArray[np.int32], depth: PointDepth, used: NDArray[np.bool_], window: int
-) -> Array:
+def independent_information(pixels: Integers, depth: PointDepth, used: Mask, window: int) -> Array:
     """1/σ² of each used depth, shared by those in one matching window: together they are one measurement."""
     info = np.zeros(len(used))
     index = np.flatnonzero(used)
@@ -204,7 +199,7 @@ def independent_information(
     return info
 
 
-def _neighbours(xy: NDArray[np.int32], reach: int, width: int, height: int) -> Array:
+def _neighbours(xy: Integers, reach: int, width: int, height: int) -> Array:
     total = np.zeros((height + 1, width + 1))
     np.add.at(total, (xy[:, 1] + 1, xy[:, 0] + 1), 1.0)
     total = total.cumsum(0).cumsum(1)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Mask
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.marginal import BLOCK
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Departure:
     gain: Array  # (6M, 6R): δ_M = gain @ δ_R, left tangents
 
 
-def departure(keyframes: list[Keyframe], leaving: list[int], h: Array, free: NDArray[np.bool_]) -> Departure:
+def departure(keyframes: list[Keyframe], leaving: list[int], h: Array, free: Mask) -> Departure:
     """From the reduced Hessian (8K, 8K) of the window; fixed keyframes neither move nor pull."""
     staying = [k for k in range(len(keyframes)) if k not in leaving]
     m, r = _rows(leaving), _rows(staying)

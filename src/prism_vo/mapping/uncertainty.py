@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Mask
 from prism_vo.mapping.keyframe import Keyframe
 from prism_vo.mapping.marginal import BLOCK
 
-Array = NDArray[np.float64]
 
-
-def pose_uncertainty(keyframes: list[Keyframe], h: Array, free: NDArray[np.bool_], noise2: float) -> float:
+def pose_uncertainty(keyframes: list[Keyframe], h: Array, free: Mask, noise2: float) -> float:
     """Set each keyframe's 6×6 pose covariance; returns the relative σ of the scale (NaN if undetermined)."""
     inner = h[np.ix_(free, free)]
     if len(inner) == 0:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import Config
 from prism_vo.map_points import MapPoints
 from prism_vo.mapping.activate import solve_depths
@@ -26,8 +26,6 @@ from prism_vo.mapping.smoothing import Departure, departure
 from prism_vo.mapping.uncertainty import pose_uncertainty
 from prism_vo.optics.camera import FocusedView
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 FIRST_GATE = 8 * 12.0**2  # energy of a residual pattern above which it is an outlier, before statistics exist
 
 
@@ -206,7 +204,7 @@ class Window:
         """Curvature below which a depth is no knowledge: σ_q above half of 1/m at the present noise."""
         return self.balance.noise2 / 0.5**2
 
-    def free_variables(self) -> NDArray[np.bool_]:
+    def free_variables(self) -> Mask:
         """All frame variables but those of the fixed keyframe (the gauge)."""
         return np.repeat([not k.fixed for k in self.keyframes], BLOCK)
 
@@ -352,7 +350,7 @@ class Window:
         """σ²(q) of active points."""
         return depth_variance(self.view, points, self._eta, self.balance.noise2)
 
-    def map_points(self, which: NDArray[np.bool_]) -> MapPoints:
+    def map_points(self, which: Mask) -> MapPoints:
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from prism_vo.arrays import Array
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.view import FocusedView, ViewName
 
 __all__ = ["FocusedView", "PlenopticCamera", "ViewName"]
 
-Array = NDArray[np.float64]
 MM = 1e-3  # metres per millimetre
 
 

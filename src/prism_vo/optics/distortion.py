@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from prism_vo.arrays import Array
 from prism_vo.optics.calibration import Calibration
 
-Array = NDArray[np.float64]
 MAX_ITERATIONS = 10
 
 

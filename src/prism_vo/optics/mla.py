@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from prism_vo.arrays import Array, Integers
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import undistort
-
-Array = NDArray[np.float64]
-IntArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,11 @@ class MicroLensArray:
 
     axes: Array  # (2, 2): rows a1, a2 in raw pixels
     origin: Array  # (2,)
-    grid: IntArray  # (N, 2): i, j
+    grid: Integers  # (N, 2): i, j
     image_centres: Array  # (N, 2)
     lens_centres: Array  # (N, 2)
-    lens_type: IntArray  # (N,)
-    index: IntArray
+    lens_type: Integers  # (N,)
+    index: Integers
     i_min: int
     j_min: int
     diameter: float  # of a micro-image, raw pixels
@@ -64,7 +62,7 @@ class MicroLensArray:
     def __len__(self) -> int:
         return len(self.grid)
 
-    def nearest(self, pixels: ArrayLike) -> IntArray:
+    def nearest(self, pixels: ArrayLike) -> Integers:
         """Row of the lens whose micro-image centre is nearest to each raw pixel (…, 2); −1 off the grid.
 
         The nearest centre is a corner of the grid cell a pixel lies in: its triangles have no obtuse angle.
@@ -83,14 +81,14 @@ class MicroLensArray:
                 out = np.where(closer, self.rows(i, j), out)
         return out
 
-    def rows(self, i: NDArray[np.int_], j: NDArray[np.int_]) -> IntArray:
+    def rows(self, i: NDArray[np.int_], j: NDArray[np.int_]) -> Integers:
         """Rows of the lenses (i, j); −1 where there is none."""
         jj, ii = j - self.j_min, i - self.i_min
         h, w = self.index.shape
         inside = (ii >= 0) & (jj >= 0) & (ii < w) & (jj < h)
         return np.where(inside, self.index[np.clip(jj, 0, h - 1), np.clip(ii, 0, w - 1)], -1).astype(np.int32)
 
-    def baselines(self, longest_px: float) -> tuple[IntArray, Array]:
+    def baselines(self, longest_px: float) -> tuple[Integers, Array]:
         """Steps (di, dj) to neighbours, (K, 2), sorted by their length (K,); each pair of lenses once.
 
         Lengths are between micro-IMAGE centres in raw pixels; between the lenses they are λ times that.
@@ -109,7 +107,7 @@ class MicroLensArray:
         order = np.lexsort((array[:, 0], array[:, 1], np.round(length, 9)))
         return array[order], length[order]
 
-    def neighbours(self, steps: IntArray) -> IntArray:
+    def neighbours(self, steps: Integers) -> Integers:
         """Row of the lens at each step (K, 2) from each lens: (N, K), −1 where there is none."""
         return self.rows(self.grid[:, None, 0] + steps[None, :, 0], self.grid[:, None, 1] + steps[None, :, 1])
 

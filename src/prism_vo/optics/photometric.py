@@ -10,12 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
 from prism_vo.optics.visibility import owner_maps
-
-FloatImage = NDArray[np.float32]
 
 LUMINANCE = np.array([0.25, 0.5, 0.25], np.float32)  # R, G, B: the weights of a Bayer cell
 DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
@@ -38,16 +37,16 @@ class Vignetting:
     ``profile`` is the mean transmission V(r), r in raw pixels from the micro-image centre, V(0) = 1.
     """
 
-    gain: FloatImage
-    radii: NDArray[np.float64]
-    profile: NDArray[np.float64]
+    gain: Floats
+    radii: Array
+    profile: Array
 
-    def transmission(self, radius: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    def transmission(self, radius: Array | float) -> Array:
         """V at a distance from the micro-image centre."""
         return np.asarray(np.interp(radius, self.radii, self.profile), dtype=np.float64)
 
 
-def linear(camera: PlenopticCamera, image: NDArray[Any]) -> FloatImage:
+def linear(camera: PlenopticCamera, image: NDArray[Any]) -> Floats:
     """Raw values → linear intensity 0–255: (H, W), or (H, W, 3) RGB for colour sensors."""
     sensor = camera.calibration.sensor
     if image.shape[:2] != (sensor.height, sensor.width):
@@ -71,7 +70,7 @@ def linear(camera: PlenopticCamera, image: NDArray[Any]) -> FloatImage:
     return np.ascontiguousarray(values)
 
 
-def luminance(values: FloatImage) -> FloatImage:
+def luminance(values: Floats) -> Floats:
     """(H, W) unchanged, (H, W, 3) RGB → (H, W)."""
     return values if values.ndim == 2 else np.ascontiguousarray(values @ LUMINANCE)
 
@@ -112,7 +111,7 @@ def vignetting_from_scene(
     return Vignetting(gain, radii, profile)
 
 
-def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> Floats:
     """Distance of every raw pixel from the centre of its micro-image."""
     owner, _ = owner_maps(array, shape[1], shape[0])
     centres = array.image_centres.astype(np.float32)[owner]
@@ -122,8 +121,8 @@ def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> NDArray[n
 
 
 def _radial_profile(
-    light: FloatImage, weight: FloatImage, distance: NDArray[np.float32], array: MicroLensArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    light: Floats, weight: Floats, distance: Floats, array: MicroLensArray
+) -> tuple[Array, Array]:
     """Mean light over mean weight in rings about the micro-image centre, scaled to 1 at the centre."""
     count = max(4, int(array.diameter / 2 / PROFILE_BIN_PX))
     near = distance < count * PROFILE_BIN_PX

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.optics.calibration import LARGEST_VIRTUAL_DEPTH
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
@@ -86,7 +86,7 @@ def _row(camera: PlenopticCamera, array: MicroLensArray, depth: float) -> DepthR
     return DepthRow(depth, v, float(camera.depth_sigma(depth, TYPICAL_SIGMA)), lenses)
 
 
-def _points(camera: PlenopticCamera, depth: float) -> NDArray[np.float64]:
+def _points(camera: PlenopticCamera, depth: float) -> Array:
     """Virtual points x_V spread over the middle of the field of view at one depth."""
     view = camera.view("central")
     x, y = (np.linspace(0.25, 0.75, SAMPLES) * side for side in (view.width, view.height))

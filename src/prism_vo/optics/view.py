@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array
+
 ViewName = Literal["central", "focal"]
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from prism_vo.arrays import Array, Integers, Mask
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort
-from prism_vo.optics.mla import Array, IntArray, MicroLensArray
+from prism_vo.optics.mla import MicroLensArray
 
 WINDOW_MARGIN = 1.5  # grid steps: rounding, and the change of distortion across the window
 
@@ -25,14 +26,14 @@ class SeenBy(NamedTuple):
     """Lenses per point, ascending: those of point n are ``rows[starts[n] : starts[n + 1]]``."""
 
     starts: NDArray[np.int64]  # (N + 1,)
-    rows: IntArray  # (M,)
+    rows: Integers  # (M,)
 
 
 class OwnerMaps(NamedTuple):
     """For every raw pixel: the lens whose micro-image it lies in, and whether inside the usable radius."""
 
-    owner: IntArray  # (H, W), −1: none
-    usable: NDArray[np.bool_]  # (H, W)
+    owner: Integers  # (H, W), −1: none
+    usable: Mask  # (H, W)
 
 
 def owner_maps(array: MicroLensArray, width: int, height: int) -> OwnerMaps:
@@ -95,7 +96,7 @@ def lenses_seeing_numpy(
     return SeenBy(starts, found[order])
 
 
-def neighbour_table(array: MicroLensArray, steps: IntArray) -> IntArray:
+def neighbour_table(array: MicroLensArray, steps: Integers) -> Integers:
     """Row of the lens at each step (K, 2) from each lens: (N, K), −1: none (kernel)."""
     table = np.empty((len(array), len(steps)), np.int32)
     _neighbour_kernel(array.grid, steps, array.index, array.i_min, array.j_min, table)
@@ -136,12 +137,12 @@ def _owner_kernel(
     origin: Array,
     axes: Array,
     inverse: Array,
-    index: IntArray,
+    index: Integers,
     i_min: int,
     j_min: int,
     radius: float,
-    owner: IntArray,
-    usable: NDArray[np.bool_],
+    owner: Integers,
+    usable: Mask,
 ) -> None:
     rows, columns = index.shape
     for y in range(owner.shape[0]):
@@ -167,7 +168,7 @@ def _owner_kernel(
 
 @njit(nogil=True, cache=True)
 def _neighbour_kernel(
-    grid: IntArray, steps: IntArray, index: IntArray, i_min: int, j_min: int, table: IntArray
+    grid: Integers, steps: Integers, index: Integers, i_min: int, j_min: int, table: Integers
 ) -> None:
     rows, columns = index.shape
     for n in range(table.shape[0]):
@@ -182,7 +183,7 @@ def _seen_kernel(
     v: Array,
     base: NDArray[np.int64],
     half_width: NDArray[np.int64],
-    index: IntArray,
+    index: Integers,
     i_min: int,
     j_min: int,
     centres: Array,
@@ -191,7 +192,7 @@ def _seen_kernel(
     radius: float,
     counts: NDArray[np.int64],
     starts: NDArray[np.int64],
-    rows: IntArray,
+    rows: Integers,
     store: bool,
 ) -> None:
     """Count (first pass) or store (second pass) the lenses of each point."""

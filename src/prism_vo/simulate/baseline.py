@@ -6,12 +6,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FloatImage = NDArray[np.float32]
+from prism_vo.arrays import Floats
+
 DEPTH_SCALE = 5000.0  # 16-bit numbers a metre, as in the TUM RGB-D files
 RANGE = (0.3, 8.0)  # m
 
 
-def monocular(truth: FloatImage, noise: float, seed: tuple[int, int]) -> NDArray[np.uint8]:
+def monocular(truth: Floats, noise: float, seed: tuple[int, int]) -> NDArray[np.uint8]:
     """The ideal central view through an ordinary 8-bit sensor."""
     rng = np.random.default_rng((*seed, 0xBEEF))
     sigma = noise * np.sqrt(np.maximum(truth, 0) * 255.0 / 12000.0 + 0.05)
@@ -19,7 +20,7 @@ def monocular(truth: FloatImage, noise: float, seed: tuple[int, int]) -> NDArray
     return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
 
 
-def depth_camera(depth: FloatImage, focal_px: float, seed: tuple[int, int]) -> NDArray[np.uint16]:
+def depth_camera(depth: Floats, focal_px: float, seed: tuple[int, int]) -> NDArray[np.uint16]:
     """16-bit depth with the errors of a structured-light camera.
 
     Axial noise 1.2 mm + 1.9 mm (z − 0.4)² and half a pixel of lateral noise (Nguyen et al. 2012), disparity in
@@ -41,7 +42,7 @@ def depth_camera(depth: FloatImage, focal_px: float, seed: tuple[int, int]) -> N
     return np.where(lost, 0, np.clip(np.rint(z * DEPTH_SCALE), 0, 65535)).astype(np.uint16)
 
 
-def _neighbours(depth: FloatImage) -> tuple[FloatImage, FloatImage]:
+def _neighbours(depth: Floats) -> tuple[Floats, Floats]:
     """Nearest and farthest depth among a pixel and its four neighbours."""
     padded = np.pad(depth, 1, mode="edge")
     stack = [depth, padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]]

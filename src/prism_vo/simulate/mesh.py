@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array, Floats, Integers
+
 LIGHTS = (  # direction towards the light, strength: the lambert term is baked into the corners, fixed to the surface
     (np.array([-0.45, -0.80, -0.40]), 0.80),
     (np.array([0.70, -0.35, -0.30]), 0.36),
@@ -41,7 +42,7 @@ class MeshBuilder:
 
     corners: list[Array] = field(default_factory=list)  # (n, 3, 3) each
     uvs: list[Array] = field(default_factory=list)  # (n, 3, 2) each
-    owners: list[NDArray[np.int32]] = field(default_factory=list)
+    owners: list[Integers] = field(default_factory=list)
     materials: list[Material] = field(default_factory=list)
 
     def material(self, material: Material) -> int:
@@ -135,12 +136,12 @@ class MeshBuilder:
             tiles = np.stack([uv[j : j + m, i : i + n] for j, i in pick], -2)
             self.triangles(corners, tiles, material)
 
-    def arrays(self) -> tuple[Array, Array, NDArray[np.int32]]:
+    def arrays(self) -> tuple[Array, Array, Integers]:
         """All corners (F, 3, 3), texture coordinates (F, 3, 2) and material indices (F,)."""
         return np.concatenate(self.corners), np.concatenate(self.uvs), np.concatenate(self.owners)
 
 
-def triangle_table(corners: Array, uv: Array) -> NDArray[np.float32]:
+def triangle_table(corners: Array, uv: Array) -> Floats:
     """The per-triangle numbers the shading kernel reads (see `kernels.shade`), lighting baked in."""
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     normal = np.cross(e1, e2)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.optics.calibration import Calibration
 
-Array = NDArray[np.float64]
 MM = 1e-3
 PUPIL_FALLOFF = 0.42  # loss of light at the edge of the main-lens pupil, as seen from the sensor
 EDGE_PX = 1.0  # width of the ramp at the rim of a micro-image: one pixel, the blur of its own area
@@ -22,19 +22,19 @@ class SensorRays:
 
     width: int
     height: int
-    lens: NDArray[np.int32]  # (H, W): micro-lens of a pixel
-    weight: NDArray[np.float32]  # (H, W): vignetting, 0 between micro-images
+    lens: Integers  # (H, W): micro-lens of a pixel
+    weight: Floats  # (H, W): vignetting, 0 between micro-images
     pixel: NDArray[
         np.float64
     ]  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
     lens_centre: Array  # (N, 2): c_ML
-    lens_kind: NDArray[np.int32]  # (N,)
+    lens_kind: Integers  # (N,)
     inv_micro_focal: Array  # (kinds,): 1/f_μ
     numbers: Array  # (5,): f_L, b_L0, B, pixel size, micro-lens aperture radius
-    spread: NDArray[np.float32]  # (kinds, 4): footprint of one ray, see `ray_spread`
+    spread: Floats  # (kinds, 4): footprint of one ray, see `ray_spread`
 
 
-def ray_spread(calibration: Calibration, aperture: float, samples: int) -> NDArray[np.float32]:
+def ray_spread(calibration: Calibration, aperture: float, samples: int) -> Floats:
     """Width of a ray at depth z: ``hypot(s0 + s1 z, s2 + s3 z)`` in metres, by lens type.
 
     ``X(z) = −P + z (m + P/f_L)`` differentiated by the sensor point (first pair) and by the point ``a`` on the
@@ -109,7 +109,7 @@ def _lengths(calibration: Calibration) -> tuple[float, float, float]:
     return lens.focal_length_mm, lens.mla_distance_mm, calibration.mla.sensor_distance_mm
 
 
-def _grid(calibration: Calibration) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
+def _grid(calibration: Calibration) -> tuple[Array, Integers, Integers]:
     """All micro-image centres near the sensor (N, 2) px, their types, and the index (H, W) of the nearest one."""
     mla, (w, h) = calibration.mla, (calibration.sensor.width, calibration.sensor.height)
     turn = mla.rotation_rad + np.array([0.0, np.pi / 3 if mla.layout == "hexagonal" else np.pi / 2])

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from prism_vo.arrays import Array
 from prism_vo.errors import ConfigError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

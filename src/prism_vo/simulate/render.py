@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.errors import ConfigError
 from prism_vo.optics.calibration import Calibration
 from prism_vo.simulate import kernels
@@ -22,8 +23,6 @@ from prism_vo.simulate.scene import Geometry, Scene
 from prism_vo.simulate.sensor import SensorModel, cfa_table, develop
 from prism_vo.simulate.trace import Bundle, first_depth, gather
 
-Array = NDArray[np.float64]
-FloatImage = NDArray[np.float32]
 BAND_RAYS = 1 << 16  # rays a band: the buffers of two threads stay in the cache
 GREY = 3
 
@@ -32,8 +31,8 @@ GREY = 3
 class ViewTruth:
     """What an ideal pinhole sees on the totally focused grid: noise-free grey 0–255 and z_C in metres."""
 
-    image: FloatImage
-    depth: FloatImage
+    image: Floats
+    depth: Floats
 
 
 class Renderer:
@@ -69,7 +68,7 @@ class Renderer:
         self.rays_per_frame = int((self._rays.weight > 0).sum()) * samples
 
     @property
-    def vignetting(self) -> FloatImage:
+    def vignetting(self) -> Floats:
         """Share of the light each raw pixel receives (H, W)."""
         return self._rays.weight
 
@@ -91,7 +90,7 @@ class Renderer:
 
     def irradiance(
         self, T_world_cam: Array | Sequence[Array], *, frame: int = 0, time: float = 0.0, shutter: float = 0.0
-    ) -> FloatImage:
+    ) -> Floats:
         """Light on the sensor (H, W) before noise and quantisation; 1 is a white surface in full light."""
         poses = _pose_list(T_world_cam)
         r = self._rays
@@ -142,7 +141,7 @@ class Renderer:
 
     def depth(
         self, T_world_cam: Array, view: Literal["central", "focal"] = "central", *, time: float = 0.0
-    ) -> FloatImage:
+    ) -> Floats:
         """z_C (h, w) in metres at the TF pixel centres; inf where there is only sky."""
         numbers = self._view_numbers(view)
         width, height = int(numbers[4]), int(numbers[5])
@@ -158,7 +157,7 @@ class Renderer:
 
     def _pinhole(
         self, pose: Array, numbers: Array, time: float, samples: int, channels: tuple[int, ...]
-    ) -> list[FloatImage]:
+    ) -> list[Floats]:
         width, height, side = int(numbers[4]), int(numbers[5]), round(samples**0.5)
         geometry = self.scene.geometry(time)
         spread = np.array([[-numbers[3], 1.0, 0.0, 0.0]], np.float32) / np.float32(numbers[0] * side)

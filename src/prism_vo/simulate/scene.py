@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats, Integers
 from prism_vo.errors import MissingExtraError
 from prism_vo.simulate.kernels import MACRO_SCALE
 from prism_vo.simulate.mesh import Material, MeshBuilder, triangle_table
@@ -23,10 +23,10 @@ LUMINANCE = np.array([0.299, 0.587, 0.114])
 class Hits:
     """The nearest surface along each ray: face −1 where there is none; depth in lengths of the direction vector."""
 
-    face: NDArray[np.int32]
-    u: NDArray[np.float32]
-    v: NDArray[np.float32]
-    depth: NDArray[np.float32]
+    face: Integers
+    u: Floats
+    v: Floats
+    depth: Floats
 
 
 class Geometry:
@@ -49,15 +49,13 @@ class Geometry:
         self._embree = EmbreeScene()
         TriangleMesh(self._embree, self.corners)
 
-    def intersect(self, origin: NDArray[np.float32], direction: NDArray[np.float32]) -> Hits:
+    def intersect(self, origin: Floats, direction: Floats) -> Hits:
         """Nearest hits of N rays (embree; releases the interpreter lock)."""
         out = self._embree.run(origin, direction, query="INTERSECT", output=True)
         return Hits(out["primID"], out["u"], out["v"], out["tfar"])
 
 
-def material_tables(
-    materials: list[Material], atlas: Atlas
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def material_tables(materials: list[Material], atlas: Atlas) -> tuple[Floats, Floats]:
     """``surfaces`` (M, 8) and ``tints`` (M, 2, 4: R, G, B, grey) for the shading kernel."""
     surfaces = [
         (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.errors import ConfigError
 
 
@@ -36,7 +37,7 @@ def cfa_table(bayer: str | None) -> NDArray[np.int8]:
 
 
 def develop(
-    light: NDArray[np.float32], sensor: SensorModel, gamma: float, exposure: float, seed: tuple[int, int]
+    light: Floats, sensor: SensorModel, gamma: float, exposure: float, seed: tuple[int, int]
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
     """Recorded image of ``light`` (1: white surface). The same seed gives the same noise."""
     signal = light * np.float32(sensor.gain * exposure)

@@ -11,8 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Layer = NDArray[np.float32]  # (SIZE, SIZE), 0–1, repeats in both directions
-Canvas = NDArray[np.uint8] | NDArray[np.float32]
+from prism_vo.arrays import Floats
+
+Layer = Floats  # (SIZE, SIZE), 0–1, repeats in both directions
+Canvas = NDArray[np.uint8] | Floats
 SIZE = 1024
 SOFTNESS = 1.8  # texels
 

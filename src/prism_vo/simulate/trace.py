@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats, Integers
 from prism_vo.simulate import kernels
 from prism_vo.simulate.scene import Geometry, Scene
 
-Float32 = NDArray[np.float32]
 MAX_BOUNCES = 5
 
 
@@ -19,13 +19,13 @@ MAX_BOUNCES = 5
 class Bundle:
     """Rays with the pixel each belongs to. ``kind`` picks the footprint, ``channel`` the colour (3: grey)."""
 
-    origin: Float32  # (N, 3)
-    direction: Float32  # (N, 3), not normalised: its length is one unit of depth
-    target: NDArray[np.int32]
+    origin: Floats  # (N, 3)
+    direction: Floats  # (N, 3), not normalised: its length is one unit of depth
+    target: Integers
     kind: NDArray[np.int8]
     channel: NDArray[np.int8]
-    weight: Float32
-    travelled: Float32
+    weight: Floats
+    travelled: Floats
 
     @classmethod
     def empty(cls, size: int) -> Bundle:
@@ -36,7 +36,7 @@ class Bundle:
         )  # fmt: skip
 
 
-def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: Float32, out: Float32) -> None:
+def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: Floats, out: Floats) -> None:
     """Add the light of the first ``count`` rays to ``out[target]``."""
     atlas = scene.atlas
     for _ in range(MAX_BOUNCES):
@@ -65,7 +65,7 @@ def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: F
         rays = following
 
 
-def first_depth(geometry: Geometry, origin: Float32, direction: Float32) -> Float32:
+def first_depth(geometry: Geometry, origin: Floats, direction: Floats) -> Floats:
     """Depth of the first surface that is not glass, inf where there is none."""
     depth = np.zeros(len(origin), np.float32)
     open_rays, start = np.arange(len(origin)), origin

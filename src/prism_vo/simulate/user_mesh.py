@@ -8,8 +8,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.simulate.mesh import Material, MeshBuilder
 from prism_vo.simulate.path import PathSpec
@@ -17,7 +17,6 @@ from prism_vo.simulate.scene import Scene
 from prism_vo.simulate.textures import SIZE, Layer, atlas_for
 
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
-Array = NDArray[np.float64]
 FALLBACK = "clutter"  # for meshes without a texture: shapes alone would give a direct method nothing to see
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.atomic import write_bytes_atomically, write_text_atomically
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, save_calibration
@@ -27,7 +28,6 @@ from prism_vo.simulate.sensor import SensorModel
 from prism_vo.simulate.user_mesh import is_mesh_file, load_mesh_scene, orbit
 
 Progress = Callable[[int, int], None]
-Array = NDArray[np.float64]
 RECORD = "simulation.yaml"
 NOMINAL_EXPOSURE = 0.01  # s
 BLUR_POSES = 8
@@ -193,7 +193,7 @@ def _write_truth(out: Path, simulation: Simulation, renderer: Renderer, frame: i
             )
 
 
-def _to_bytes(image: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _to_bytes(image: Floats) -> NDArray[np.uint8]:
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)
 
 

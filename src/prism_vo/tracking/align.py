@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.pyramid import Level
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 SMALL_STEP_PX = 0.02  # image motion (at 1 m) below which an alignment has converged
 
 

@@ -17,12 +17,10 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.tracking.pyramid import Level
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
 TRIM = 3.0  # robust σ

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from prism_vo.arrays import Floats
 from prism_vo.optics.camera import FocusedView
-
-FloatImage = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def level_count(view: FocusedView, least_area: int = 5000) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _halve(image: FloatImage, out: FloatImage) -> None:
+def _halve(image: Floats, out: Floats) -> None:
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
             a = image[2 * y, 2 * x] + image[2 * y, 2 * x + 1]
@@ -60,7 +58,7 @@ def _halve(image: FloatImage, out: FloatImage) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _with_gradients(image: FloatImage, out: FloatImage) -> None:
+def _with_gradients(image: Floats, out: Floats) -> None:
     h, w = image.shape
     half = np.float32(0.5)
     for y in range(h):
@@ -72,7 +70,7 @@ def _with_gradients(image: FloatImage, out: FloatImage) -> None:
             out[y, x, 2] = (image[down, x] - image[up, x]) * half
 
 
-def image_pyramid(image: FloatImage, count: int) -> list[FloatImage]:
+def image_pyramid(image: Floats, count: int) -> list[Floats]:
     """Means of 2×2; each level is (h, w, 3): intensity, d/dx, d/dy (central differences) interleaved."""
     grey = np.ascontiguousarray(image, dtype=np.float32)
     out = []
@@ -88,9 +86,7 @@ def image_pyramid(image: FloatImage, count: int) -> list[FloatImage]:
 
 
 @njit(nogil=True, cache=True)
-def halve_depth(
-    inv_depth: FloatImage, variance: FloatImage, out: FloatImage, out_variance: FloatImage
-) -> None:
+def halve_depth(inv_depth: Floats, variance: Floats, out: Floats, out_variance: Floats) -> None:
     """One step of the depth pyramid over the valid children only (variance < inf).
 
     Inverse-variance mean, and N/Σ(1/σ²) as its variance: neighbouring depths are strongly correlated, so averaging
@@ -124,9 +120,7 @@ def halve_depth(
                 out_variance[y, x] = count / weight
 
 
-def depth_pyramid(
-    inv_depth: FloatImage, variance: FloatImage, count: int
-) -> list[tuple[FloatImage, FloatImage]]:
+def depth_pyramid(inv_depth: Floats, variance: Floats, count: int) -> list[tuple[Floats, Floats]]:
     """Pyramid of (inverse depth, variance); larger inverse depth is nearer. NaN / inf where nothing is known."""
     out = [(inv_depth, variance)]
     for _ in range(1, count):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array, Floats
 from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.tracking.align import Alignment, ReferenceLevel, align_level
@@ -23,8 +23,6 @@ from prism_vo.tracking.brightness import (
 )
 from prism_vo.tracking.pyramid import Level, depth_pyramid, level_count, levels_of
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.float32]
 BRIGHTNESS_LEVEL = 1  # pyramid level on which brightness is measured
 BRIGHTNESS_PIXELS = 1500  # as many are enough
 

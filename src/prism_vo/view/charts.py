@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from prism_vo.arrays import Array
+
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 36
 MOST_VERTICES = 1500
 

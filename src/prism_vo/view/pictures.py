@@ -10,11 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.types import FloatImage
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.view.snapshots import PointResiduals, SelectedPoints
 
 Image = NDArray[np.uint8]
-Values = NDArray[np.float64] | NDArray[np.float32]
+Values = Array | Floats
 
 CLASS_COLORS = np.array(
     [(50, 215, 75), (0, 205, 225), (235, 60, 220)], np.uint8
@@ -102,7 +102,7 @@ class Canvas:
             cv2.circle(out, centre, int(16 * radius), color, -1, cv2.LINE_AA, shift=4)
         return out
 
-    def map(self, colors: Image, valid: NDArray[np.bool_]) -> Image:
+    def map(self, colors: Image, valid: Mask) -> Image:
         """A map on the keyframe's grid; what is invalid shows the image, dimmed."""
         size = (self.background.shape[1], self.background.shape[0])
         picture = cv2.resize(colors, size, interpolation=cv2.INTER_NEAREST)
@@ -129,7 +129,7 @@ def sparse_sigma_picture(canvas: Canvas, points: SelectedPoints) -> Image:
     return canvas.dots(points.x[known], points.y[known], sigma_scale().colors(points.sigma[known]), 0.35, 3.5)
 
 
-def dense_picture(canvas: Canvas, values: FloatImage, scale: Scale) -> Image:
+def dense_picture(canvas: Canvas, values: Floats, scale: Scale) -> Image:
     """A map of inverse virtual depth or σ."""
     return canvas.map(scale.colors(values), np.isfinite(values))
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from prism_vo.arrays import Floats
 from prism_vo.atomic import write_text_atomically
-from prism_vo.types import FloatImage, RawFrame
+from prism_vo.types import RawFrame
 from prism_vo.view import pictures as draw
 from prism_vo.view.extremes import EtaExtremes
 from prism_vo.view.page import render_page
@@ -60,7 +61,7 @@ class DenseMaps:
         self.left = DENSE_SECONDS
         self._warm = False  # the first map may have to compile, which is not counted
 
-    def of(self, index: int) -> tuple[FloatImage, FloatImage] | None:
+    def of(self, index: int) -> tuple[Floats, Floats] | None:
         """ρ_v and σ (h, w), NaN where invalid; None when there is no more time or no depth."""
         if self.left <= 0 or self.result.odometry.config.variant == "pinhole":
             return None
@@ -80,9 +81,7 @@ class DenseMaps:
         return rho, np.sqrt(np.where(valid, decoded.variance, nothing))
 
 
-def _pictures(
-    snapshot: Snapshot, dense: tuple[FloatImage, FloatImage] | None, view: FocusedView
-) -> dict[str, Any]:
+def _pictures(snapshot: Snapshot, dense: tuple[Floats, Floats] | None, view: FocusedView) -> dict[str, Any]:
     canvas = draw.Canvas.of(snapshot.image)
     points, residuals = snapshot.points, snapshot.residuals
     scale = draw.depth_scale(points.measured if dense is None else dense[0])
@@ -105,7 +104,7 @@ def _pictures(
 
 
 def _captions(
-    snapshot: Snapshot, dense: tuple[FloatImage, FloatImage] | None, scale: draw.Scale, view: FocusedView
+    snapshot: Snapshot, dense: tuple[Floats, Floats] | None, scale: draw.Scale, view: FocusedView
 ) -> dict[str, str]:
     counts = [int((snapshot.points.kind == k).sum()) for k in range(3)]
     measured = dense is not None or bool(np.isfinite(snapshot.points.measured).any())

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.view.pictures import CLASS_COLORS, depth_scale, sigma_scale
 from prism_vo.view.snapshots import selected_points, to_bytes
@@ -65,7 +65,7 @@ class RerunSink:
 
     def __init__(self, record: Path | None = None) -> None:
         self.rr, self.recording = open_recording(record)
-        self._path: list[NDArray[np.float64]] = []
+        self._path: list[Array] = []
         self._keyframes = 0
 
     def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
@@ -103,7 +103,7 @@ class RerunSink:
         self.recording.flush()
         self.recording.disconnect()
 
-    def _camera(self, path: str, pose: NDArray[np.float64], odometry: Odometry) -> None:
+    def _camera(self, path: str, pose: Array, odometry: Odometry) -> None:
         rr, view = self.rr, odometry.view
         self.recording.log(path, rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))
         self.recording.log(

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.view.pictures import Scale, map_table
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from prism_vo.pipeline import RunResult
     from prism_vo.trajectory import Trajectory
 
-Array = NDArray[np.float64]
 MOST_POINTS = 100_000  # of the cloud
 MOST_VERTICES = 4000  # of a path
 MOST_CAMERAS = 150

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array, Floats
 from prism_vo.mapping.reference import project
 from prism_vo.mapping.residuals import IN, OUTLIER
 
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.types import DecodedFrame
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class SelectedPoints:
     """Pixels a keyframe contributed, with their class and plenoptic depth."""
 
-    x: NDArray[np.float32]
-    y: NDArray[np.float32]
+    x: Floats
+    y: Floats
     kind: NDArray[np.int8]  # DEPTH_USED, DEPTH_UNCERTAIN or DEPTH_NONE
     measured: Array  # ρ_v, NaN without
     sigma: Array  # of ρ_v, NaN without (or no longer known: points that were activated at once)
@@ -85,7 +84,7 @@ def take_snapshot(report: FrameReport, frame: DecodedFrame, window: Window) -> S
     )
 
 
-def to_bytes(image: NDArray[np.float32]) -> NDArray[np.uint8]:
+def to_bytes(image: Floats) -> NDArray[np.uint8]:
     """Grey levels 0–255 as bytes."""
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)
 
@@ -138,7 +137,7 @@ def point_residuals(window: Window) -> PointResiduals:
     )
 
 
-def _bilinear(image: NDArray[np.float32], x: Array, y: Array) -> Array:
+def _bilinear(image: Floats, x: Array, y: Array) -> Array:
     ix, iy = np.floor(x).astype(int), np.floor(y).astype(int)
     fx, fy = x - ix, y - iy
     top = image[iy, ix] * (1 - fx) + image[iy, ix + 1] * fx
