@@ -9,20 +9,24 @@ from collections.abc import Sequence as Many
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo.config import Config
 from prism_vo.datasets.follow import FollowedSequence
 from prism_vo.datasets.sequence import Sequence
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
+from prism_vo.lightfield import Decoder
 from prism_vo.odometry import FrameReport, Odometry
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.results import ResultsFolder, check_free
-from prism_vo.sensor import Frame, Sensor, sensor_for
+from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame
+from prism_vo.types import DecodedFrame, InputFrame
+from prism_vo.variants import VARIANTS
 
 AHEAD = 2  # frames read and focused in advance
 Progress = Callable[[int, int, FrameReport], None]
@@ -113,10 +117,10 @@ def run(
 
 def _frames(
     sequence: Sequence, sensor: Sensor, indices: Iterable[int], threads: bool
-) -> Iterator[tuple[Frame, DecodedFrame, float]]:
+) -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
     """Frames in order with their totally focused image and the seconds that took."""
 
-    def load(index: int) -> tuple[Frame, DecodedFrame, float]:
+    def load(index: int) -> tuple[InputFrame, DecodedFrame, float]:
         start = time.perf_counter()
         frame = sequence[index]
         focused = sensor.focus(frame)
@@ -126,12 +130,25 @@ def _frames(
         yield from map(load, indices)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="focus") as pool:
-        waiting: list[Future[tuple[Frame, DecodedFrame, float]]] = []
+        waiting: list[Future[tuple[InputFrame, DecodedFrame, float]]] = []
         for index in indices:
             waiting.append(pool.submit(load, index))
             if len(waiting) == AHEAD:
                 yield waiting.pop(0).result()
         yield from (future.result() for future in waiting)
+
+
+def sensor_for(
+    camera: PlenopticCamera, config: Config, white: NDArray[Any] | None, first: InputFrame
+) -> Sensor:
+    """The decoder for raw frames, a look-up for decoded ones."""
+    if not isinstance(first, DecodedFrame):
+        return Decoder(camera, config.decode, white=white)
+    if VARIANTS[config.variant].measures_depth and first.inv_virtual_depth is None:
+        raise InputError(
+            "The sequence has focused images but no virtual depth; add virtual_depth/ or use raw images."
+        )
+    return DecodedSensor(first.view)
 
 
 def _metrics(estimate: Trajectory, truth: Trajectory | None) -> tuple[TrajectoryMetrics | None, str | None]:

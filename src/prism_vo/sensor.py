@@ -3,41 +3,54 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo.arrays import Floats
-from prism_vo.config import Config
-from prism_vo.errors import InputError
-from prism_vo.optics.camera import FocusedView, PlenopticCamera
-from prism_vo.types import DecodedFrame, PointDepth, RawFrame
-
-Frame = RawFrame | DecodedFrame
+from prism_vo.optics.camera import FocusedView
+from prism_vo.types import DecodedFrame, PointDepth
 
 
-class Sensor(Protocol):
-    """Raw (or decoded) frame → totally focused image; depth at points on demand."""
+class Sensor(ABC):
+    """A frame of a recording → totally focused image, and depth at points on demand.
 
-    @property
-    def view(self) -> FocusedView: ...
+    A sensor of your own defines ``view``, ``focus`` and ``measure``; what else the program asks for has a default.
+    """
 
-    @property
-    def variance_power(self) -> float:
-        """With which power of the stereo slope it found the σ² of a measurement grows; 0: not at all."""
-        ...
+    view: FocusedView
+    # With which power of the stereo slope the σ² of a measurement grows; 0: it does not depend on it
+    variance_power: float = 0.0
 
-    def focus(self, frame: Any) -> DecodedFrame: ...
+    @abstractmethod
+    def focus(self, frame: Any) -> DecodedFrame:
+        """The totally focused image of a frame; depth need not be measured."""
 
-    def measure(self, frame: Any, points: Floats) -> PointDepth: ...
+    @abstractmethod
+    def measure(self, frame: Any, points: Floats) -> PointDepth:
+        """Inverse virtual depth at pixels (N, 2) of the focused image, x first."""
+
+    def dense(self, frame: Any) -> DecodedFrame:
+        """The focused image with depth at every pixel, for pictures; by default ``measure`` everywhere."""
+        focused = self.focus(frame)
+        h, w = focused.image.shape
+        y, x = np.mgrid[:h, :w].reshape(2, -1)
+        found = self.measure(frame, np.stack([x, y], -1).astype(np.float32))
+        return replace(
+            focused,
+            inv_virtual_depth=found.inv_virtual_depth.reshape(h, w),
+            variance=found.variance.reshape(h, w),
+            valid=found.valid.reshape(h, w),
+        )
 
 
-class DecodedSensor:
+class DecodedSensor(Sensor):
     """For sequences that were decoded elsewhere: depth is looked up in their maps."""
 
     variance_power = (
-        4.0  # as with our own decoder: lenses and squared baselines each fall with the slope squared
+        4.0  # as with our own decoder: lenses and squared baselines both fall with the slope squared
     )
 
     def __init__(self, view: FocusedView) -> None:
@@ -50,10 +63,7 @@ class DecodedSensor:
     def measure(self, frame: DecodedFrame, points: Floats) -> PointDepth:
         """Nearest map value at each point (N, 2)."""
         if frame.inv_virtual_depth is None or frame.variance is None:
-            n = len(points)
-            return PointDepth(
-                np.full(n, np.nan, np.float32), np.full(n, np.inf, np.float32), np.zeros(n, np.bool_)
-            )
+            return PointDepth.none(len(points))
         x, y = np.rint(points[:, 0]).astype(int), np.rint(points[:, 1]).astype(int)
         rho, variance = frame.inv_virtual_depth[y, x], frame.variance[y, x]
         valid = np.isfinite(rho) & np.isfinite(variance) & (variance > 0)
@@ -65,20 +75,6 @@ class DecodedSensor:
             valid,
         )
 
-
-def default_sensor(camera: PlenopticCamera, config: Config, white: NDArray[Any] | None) -> Sensor:
-    """The light-field decoder, imported when it is needed."""
-    from prism_vo.lightfield import Decoder
-
-    return Decoder(camera, config.decode, white=white)
-
-
-def sensor_for(camera: PlenopticCamera, config: Config, white: NDArray[Any] | None, first: Frame) -> Sensor:
-    """The decoder for raw frames, a look-up for decoded ones."""
-    if isinstance(first, DecodedFrame):
-        if config.variant != "pinhole" and first.inv_virtual_depth is None:
-            raise InputError(
-                "The sequence has focused images but no virtual depth; add virtual_depth/ or use raw images."
-            )
-        return DecodedSensor(first.view)
-    return default_sensor(camera, config, white)
+    def dense(self, frame: DecodedFrame) -> DecodedFrame:
+        """The frame itself."""
+        return frame

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Floats, Mask
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.optics.camera import FocusedView
+
+UNKNOWN_EXPOSURE = 1.0  # s: only ratios matter, and without times all exposures are taken to be equal
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class PointDepth:
     variance: Floats  # (N,), inf where invalid
     valid: Mask  # (N,)
 
+    @classmethod
+    def none(cls, count: int) -> PointDepth:
+        """Nothing measured at ``count`` points."""
+        return cls(
+            np.full(count, np.nan, np.float32), np.full(count, np.inf, np.float32), np.zeros(count, np.bool_)
+        )
+
 
 @dataclass(frozen=True)
 class DecodedFrame:
@@ -50,3 +59,45 @@ class DecodedFrame:
     valid: Mask | None  # (h, w)
     exposure: float | None = None
     color: NDArray[np.uint8] | None = None  # (h, w, 3) RGB, if the raw image was in colour
+
+
+InputFrame = RawFrame | DecodedFrame  # what a recording hands out, and a sensor measures in
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One image on its way through tracking and mapping."""
+
+    source: InputFrame  # what depth is measured in
+    focused: DecodedFrame
+    pyramid: list[Floats]  # (h, w, 3) a level: intensity, d/dx, d/dy
+    exposure: float  # s; UNKNOWN_EXPOSURE where the recording has none
+
+    @classmethod
+    def of(cls, source: InputFrame, focused: DecodedFrame, pyramid: list[Floats]) -> Frame:
+        """The only place that decides what an unknown exposure time is."""
+        return cls(source, focused, pyramid, focused.exposure or UNKNOWN_EXPOSURE)
+
+    @property
+    def index(self) -> int:
+        """Number of the frame in its recording."""
+        return self.focused.index
+
+    @property
+    def time(self) -> float:
+        """Seconds."""
+        return self.focused.time
+
+    @property
+    def image(self) -> Floats:
+        """Finest level of the pyramid (h, w, 3)."""
+        return self.pyramid[0]
+
+
+@dataclass(frozen=True)
+class PosedFrame:
+    """A frame with its pose and its brightness."""
+
+    frame: Frame
+    T_view_world: Array
+    affine: Array  # (a, b) of docs/method.md, eq. 9

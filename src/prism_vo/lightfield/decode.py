@@ -18,7 +18,7 @@ from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import SampleNoise
-from prism_vo.optics.camera import FocusedView, PlenopticCamera
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.photometric import (
     Vignetting,
     linear,
@@ -26,13 +26,14 @@ from prism_vo.optics.photometric import (
     vignetting_from_scene,
     vignetting_from_white,
 )
+from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
 TABLES_KEPT = 4  # focus tables, one a slope
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
-class Decoder:
+class Decoder(Sensor):
     """Raw plenoptic images → totally focused (TF) images and inverse virtual depth with variance.
 
     ``white`` is the image of an evenly lit target; without it vignetting is estimated from the first frame.
@@ -47,6 +48,7 @@ class Decoder:
         self.config = config or DecodeConfig()
         self.camera = camera
         self.geometry = StereoGeometry.of(camera, self.config)
+        self.view = self.geometry.view  # everything is decoded on it
         self._bands = Bands(self.config.threads)
         self._vignetting: Vignetting | None = None
         if white is not None:
@@ -63,11 +65,6 @@ class Decoder:
     variance_power = (
         4.0  # lenses that see a point and their squared baselines: each falls with the slope squared
     )
-
-    @property
-    def view(self) -> FocusedView:
-        """The TF view everything is decoded on."""
-        return self.geometry.view
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from prism_vo.arrays import Array
+from prism_vo.optics.pinhole import Pinhole
 
 ViewName = Literal["central", "focal"]
 
@@ -103,6 +104,11 @@ class FocusedView:
         """True ρ_v → the view's inverse depth q (may be ≤ 0 for noisy measurements beyond infinity)."""
         inv_w = self.alpha + self.beta * np.asarray(inv_virtual_depth, dtype=np.float64)
         return (1.0 / inv_w - self.w_infinity) / self.kappa
+
+    @property
+    def image_plane(self) -> Pinhole:
+        """The view without its depths: an ordinary pinhole image."""
+        return Pinhole(self.width, self.height, self.focal_px, self.cx, self.cy)
 
     @property
     def pinhole(self) -> Array:

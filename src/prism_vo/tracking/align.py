@@ -8,21 +8,26 @@ held here and measured apart (``brightness.py``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
+from prism_vo.linear.descent import Damping, descend
+from prism_vo.linear.scaling import damped_step
+from prism_vo.optics.pinhole import Intrinsics, Pinhole
 from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.pyramid import Level
 
 SMALL_STEP_PX = 0.02  # image motion (at 1 m) below which an alignment has converged
+LARGEST_ROTATION = 1.0  # rad in one step: beyond it the linearisation says nothing
+LEAST_PIXELS = 10  # that must be visible for a residual to mean anything
+DAMPING = Damping(start=1e-3, fall=0.2, least=1e-7, least_after_refusal=1e-4, most=1e3)
 
 
-@dataclass(frozen=True)
-class ReferenceLevel:
-    """Reference pixels of one level: normalised rays, inverse depth with variance, intensity."""
+class ReferencePixels(NamedTuple):
+    """Reference pixels of one level: normalised rays, inverse depth with variance, intensity; all (N,)."""
 
     ray_x: Floats
     ray_y: Floats
@@ -30,8 +35,37 @@ class ReferenceLevel:
     variance: Floats
     color: Floats
 
-    def __len__(self) -> int:
-        return len(self.ray_x)
+
+class RobustWeights(NamedTuple):
+    """What a residual counts, grey levels."""
+
+    noise: np.float32  # photometric error of a warped pixel
+    huber: np.float32
+    cutoff: np.float32  # larger residuals are saturated
+
+    @classmethod
+    def of(cls, noise: float, huber: float, cutoff: float) -> RobustWeights:
+        """As the kernel takes them."""
+        return cls(np.float32(noise), np.float32(huber), np.float32(cutoff))
+
+
+class Warp(NamedTuple):
+    """How the reference is expected to appear in the frame."""
+
+    rotation: Floats  # (3, 3) of T_frame_ref
+    translation: Floats  # (3,)
+    gain: np.float32
+    offset: np.float32
+
+    @classmethod
+    def of(cls, T_frame_ref: Array, brightness: Brightness) -> Warp:
+        """As the kernel takes it."""
+        return cls(
+            T_frame_ref[:3, :3].astype(np.float32),
+            T_frame_ref[:3, 3].astype(np.float32),
+            np.float32(brightness.gain),
+            np.float32(brightness.offset),
+        )
 
 
 @dataclass(frozen=True)
@@ -47,11 +81,13 @@ class Alignment:
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _normal_equations(  # type: ignore[no-untyped-def]
-    image, focal, cx, cy, rotation, translation, gain, offset, ray_x, ray_y, inv_depth, variance, color, noise,
-    huber, cutoff, h, b,
-):  # fmt: skip
+def _normal_equations(image, intrinsics, warp, reference, weights, h, b):  # type: ignore[no-untyped-def]
     """Fill H (6, 6) and b (6); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²)."""
+    focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
+    ray_x, ray_y, inv_depth = reference.ray_x, reference.ray_y, reference.inv_depth
+    variance, color = reference.variance, reference.color
+    r, t, gain, offset = warp.rotation, warp.translation, warp.gain, warp.offset
+    huber, cutoff = weights.huber, weights.cutoff
     height, width = image.shape[0], image.shape[1]
     one = np.float32(1)
     right, bottom = np.float32(width - 2), np.float32(height - 2)
@@ -59,8 +95,7 @@ def _normal_equations(  # type: ignore[no-untyped-def]
     j = np.empty(6, np.float32)
     acc, accb = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
     energy, visible, inliers, pending = 0.0, 0, 0, 0
-    noise2 = noise * noise
-    r, t = rotation, translation
+    noise2 = weights.noise * weights.noise
     for n in range(ray_x.shape[0]):
         q = inv_depth[n]
         z = r[2, 0] * ray_x[n] + r[2, 1] * ray_y[n] + r[2, 2] + t[2] * q
@@ -124,54 +159,72 @@ def _normal_equations(  # type: ignore[no-untyped-def]
     return energy, visible, inliers
 
 
-def align_level(
-    image: Floats, level: Level, reference: ReferenceLevel, pose: Array, brightness: Brightness,
-    noise: float, huber: float, cutoff: float, iterations: int,
-) -> Alignment:  # fmt: skip
-    """Levenberg–Marquardt on T_frame_ref from ``pose``."""
+@dataclass(frozen=True)
+class _Linearized:
+    """Normal equations of an alignment."""
 
-    def evaluate(pose: Array) -> tuple[float, Array, Array, int, int]:
+    energy: float  # mean over the visible points
+    h: Array  # (6, 6)
+    b: Array  # (6,)
+    visible: int
+    inliers: int
+
+
+@dataclass(frozen=True)
+class _AlignmentProblem:
+    """One image against one reference; the state is T_frame_ref."""
+
+    image: Floats
+    focal: float
+    intrinsics: Intrinsics
+    reference: ReferencePixels
+    brightness: Brightness
+    weights: RobustWeights
+
+    def linearize(self, pose: Array) -> _Linearized:
+        """H, b and the mean energy at a pose."""
         h, b = np.empty((6, 6)), np.empty(6)
         energy, visible, inliers = _normal_equations(
-            image, np.float32(level.focal), np.float32(level.cx), np.float32(level.cy),
-            pose[:3, :3].astype(np.float32), pose[:3, 3].astype(np.float32), np.float32(brightness.gain),
-            np.float32(brightness.offset), reference.ray_x, reference.ray_y, reference.inv_depth,
-            reference.variance, reference.color, np.float32(noise), np.float32(huber), np.float32(cutoff), h, b,
-        )  # fmt: skip
-        mean = energy / visible if visible >= 10 else np.inf
-        return mean, h, b, visible, inliers
+            self.image, self.intrinsics, Warp.of(pose, self.brightness), self.reference, self.weights, h, b
+        )
+        mean = energy / visible if visible >= LEAST_PIXELS else np.inf
+        return _Linearized(mean, h, b, visible, inliers)
 
-    mean, h, b, visible, inliers = evaluate(pose)
-    damping, converged = 1e-3, False
-    for _ in range(iterations):
-        step = _damped_step(h, b, damping)
-        if step is None:
-            break
-        trial = se3.exp(step) @ pose
-        result = evaluate(trial)
-        converged = bool(level.focal * np.abs(step).max() < SMALL_STEP_PX)
-        if result[0] < mean:
-            pose = trial
-            mean, h, b, visible, inliers = result
-            damping = max(damping * 0.2, 1e-7)
-        else:
-            damping = max(damping * 10.0, 1e-4)
-            converged = converged or damping > 1e3
-        if converged:
-            break
-    count = max(len(reference), 1)
-    rms = float(np.sqrt(mean))
-    return Alignment(pose, rms, visible / count, inliers / max(visible, 1), h, converged)
+    def step(self, at: _Linearized, pose: Array, damping: float) -> Array | None:
+        """Tangent (6,)."""
+        step = damped_step(at.h, at.b, damping)
+        return step if step is not None and np.linalg.norm(step[3:]) <= LARGEST_ROTATION else None
+
+    def moved(self, pose: Array, step: Array) -> Array:
+        """Left increment."""
+        return se3.exp(step) @ pose
+
+    def accepted(self, at: _Linearized) -> None:
+        """Nothing to adapt."""
+
+    def is_over(self, step: Array, pose: Array, taken: bool) -> bool:
+        """Whether the image hardly moved."""
+        return bool(self.focal * np.abs(step).max() < SMALL_STEP_PX)
 
 
-def _damped_step(h: Array, b: Array, damping: float) -> Array | None:
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(h), 1e-12))
-    try:
-        scaled = h * scale[:, None] * scale[None, :]
-        scaled[np.diag_indices(6)] += damping
-        step = -scale * np.linalg.solve(scaled, scale * b)
-    except (np.linalg.LinAlgError, ValueError):
-        return None
-    if not np.isfinite(step).all() or np.linalg.norm(step[3:6]) > 1.0:
-        return None
-    return np.asarray(step)
+def align_level(
+    image: Floats,
+    level: Pinhole,
+    reference: ReferencePixels,
+    pose: Array,
+    brightness: Brightness,
+    weights: RobustWeights,
+    iterations: int,
+) -> Alignment:
+    """Levenberg–Marquardt on T_frame_ref from ``pose``."""
+    problem = _AlignmentProblem(image, level.focal, level.intrinsics, reference, brightness, weights)
+    found = descend(problem, pose, problem.linearize(pose), DAMPING, iterations)
+    at = found.at
+    return Alignment(
+        found.state,
+        float(np.sqrt(at.energy)),
+        at.visible / max(len(reference.ray_x), 1),
+        at.inliers / max(at.visible, 1),
+        at.h,
+        found.is_over,
+    )

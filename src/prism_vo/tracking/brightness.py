@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 
 from prism_vo.arrays import Array, Floats
-from prism_vo.tracking.pyramid import Level
+from prism_vo.optics.pinhole import Pinhole
 
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
@@ -66,7 +66,7 @@ def blurred(image: Floats) -> Floats:
 
 
 def measure_brightness(
-    smooth: Blurred, level: Level, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
+    smooth: Blurred, level: Pinhole, reference: BrightnessReference, T_frame_ref: Array, start: Brightness
 ) -> Brightness:
     """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels.
 
@@ -74,8 +74,8 @@ def measure_brightness(
     """
     p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
     z = np.maximum(p[:, 2], 1e-3)
-    x, y = p[:, 0] / z * level.focal + level.cx, p[:, 1] / z * level.focal + level.cy
-    inside = (x > MARGIN) & (y > MARGIN) & (x < level.width - 1 - MARGIN) & (y < level.height - 1 - MARGIN)
+    x, y = level.project(np.column_stack([p[:, :2], z]))
+    inside = level.contains(x, y, MARGIN)
     if inside.sum() < 50:
         return replace(start, match=0.0)
     column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)

@@ -3,41 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 
 from prism_vo.arrays import Floats
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.pinhole import Pinhole
 
 
-@dataclass(frozen=True)
-class Level:
-    """Pinhole numbers of one pyramid level; pixel centres at integers, so c_l = (c + 0.5)/2^l − 0.5."""
-
-    width: int
-    height: int
-    focal: float
-    cx: float
-    cy: float
-
-
-def levels_of(view: FocusedView, count: int) -> list[Level]:
-    """Intrinsics of each level of a view's pyramid; sizes are halved rounding down."""
-    out = []
-    for level in range(count):
-        s = 2.0**-level
-        out.append(
-            Level(
-                view.width >> level,
-                view.height >> level,
-                view.focal_px * s,
-                (view.cx + 0.5) * s - 0.5,
-                (view.cy + 0.5) * s - 0.5,
-            )
-        )
-    return out
+def levels_of(view: FocusedView, count: int) -> list[Pinhole]:
+    """Intrinsics of each level of a view's pyramid."""
+    return [view.image_plane.halved(level) for level in range(count)]
 
 
 def level_count(view: FocusedView, least_area: int = 5000) -> int:

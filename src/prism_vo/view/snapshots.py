@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
-from prism_vo.mapping.reference import project
-from prism_vo.mapping.residuals import IN, OUTLIER
+from prism_vo.photometry import gain_between
+from prism_vo.points.pattern import CENTRE, IN, OUTLIER
+from prism_vo.points.projection import project_into
 
 if TYPE_CHECKING:
-    from prism_vo.mapping.points import Candidates, Points
-    from prism_vo.mapping.window import Window
     from prism_vo.odometry import FrameReport, Odometry
+    from prism_vo.points.records import Candidates, Points
     from prism_vo.types import DecodedFrame
+    from prism_vo.window.window import Window
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,11 @@ def selected_points(window: Window) -> SelectedPoints:
     """Candidates of the newest keyframe, and its points if they are active at once (first keyframe)."""
     newest = len(window.keyframes) - 1
     active = window.points.take(window.points.host == newest)
-    groups: list[Candidates | Points] = [active]
-    sigma = [np.full(len(active), np.nan)]
-    if window.candidates is not None:
-        waiting = window.candidates.take(window.candidates.host == newest)
-        groups.append(waiting)
-        # the search interval of a fresh candidate ends 2σ from its start (σ after averaging with neighbours)
-        start, end = (
-            window.view.inv_virtual_depth(waiting.inv_depth),
-            window.view.inv_virtual_depth(waiting.high),
-        )
-        sigma.append((start - end) / 2.0)
+    waiting = window.candidates.take(window.candidates.host == newest)
+    groups: list[Candidates | Points] = [active, waiting]
+    # the search interval of a fresh candidate ends 2σ from its start (σ after averaging with neighbours)
+    start, end = (window.view.inv_virtual_depth(q) for q in (waiting.inv_depth, waiting.high))
+    sigma = [np.full(len(active), np.nan), (start - end) / 2.0]
     return SelectedPoints(
         np.concatenate([g.u for g in groups]),
         np.concatenate([g.v for g in groups]),
@@ -116,24 +111,20 @@ def selected_points(window: Window) -> SelectedPoints:
 def point_residuals(window: Window) -> PointResiduals:
     """Residuals of the active points in the newest keyframe (docs/method.md, eq. 9 and 10)."""
     newest = len(window.keyframes) - 1
-    p = window.points.take(np.isin(window.points.state[:, newest], (IN, OUTLIER)))
-    x, y, z, _ = project(window.view, window.keyframes, newest, p.host, p.u, p.v, p.inv_depth)
-    h, w = window.view.height, window.view.width
-    inside = (z > 1e-3) & (x >= 0) & (y >= 0) & (x < w - 1) & (y < h - 1)
-    p, x, y = p.take(inside), x[inside], y[inside]
-    target = window.keyframes[newest]
-    hosts = [window.keyframes[k] for k in p.host]
-    gain = np.array(
-        [target.exposure / k.exposure * np.exp(target.affine[0] - k.affine[0]) for k in hosts]
-    ).reshape(len(p))
-    offset = np.array([k.affine[1] for k in hosts]).reshape(len(p))
-    seen = _bilinear(window.images[target.slot][..., 0], x, y)
-    grey = seen - target.affine[1] - gain * (p.color[:, 4] - offset)
+    p = window.points.take(np.isin(window.points.residual_status[:, newest], (IN, OUTLIER)))
+    hosts = window.hosts
+    seen = project_into(window.plane, hosts, newest, p)
+    inside = seen.inside(window.plane, 0)
+    p, x, y = p.take(inside), seen.x[inside], seen.y[inside]
+    affine, exposure = hosts.affine[p.host], hosts.exposure[p.host]
+    gain = gain_between(affine, exposure, hosts.affine[newest], hosts.exposure[newest])
+    there = _bilinear(window.images[window.keyframes[newest].slot][..., 0], x, y)
+    grey = there - hosts.affine[newest, 1] - gain * (p.color[:, CENTRE] - affine[:, 1])
     used = p.information > 0
     with np.errstate(invalid="ignore"):
         sigmas = (window.view.inv_virtual_depth(p.inv_depth) - p.measured) * np.sqrt(p.information)
     return PointResiduals(
-        x, y, np.where(p.state[:, newest] == IN, grey, np.nan), np.where(used, sigmas, np.nan)
+        x, y, np.where(p.residual_status[:, newest] == IN, grey, np.nan), np.where(used, sigmas, np.nan)
     )
 
 

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jacobi scaling: metres, radians and grey levels meet in one matrix, which is solved in units of its own diagonal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism_vo.arrays import Array
+
+
+def jacobi_scale(h: Array) -> Array:
+    """``1/√diag(H)``; 0 for variables without information."""
+    diagonal = np.diag(h)
+    known = diagonal > 0.0
+    return np.where(known, 1.0 / np.sqrt(np.where(known, diagonal, 1.0)), 0.0)
+
+
+def scaled(h: Array, scale: Array) -> Array:
+    """``S H S`` with S = diag(scale)."""
+    with np.errstate(invalid="ignore"):  # what is not finite is refused by the factorisation that follows
+        return np.asarray(h * scale[:, None] * scale[None, :])
+
+
+def damped_step(h: Array, b: Array, damping: float) -> Array | None:
+    """``−(H + μ diag(H))⁻¹ b``; None where the system cannot be solved."""
+    scale = jacobi_scale(h)
+    system = scaled(h, scale)
+    system[np.diag_indices_from(system)] += damping
+    try:
+        step = -scale * np.linalg.solve(system, scale * b)
+    except (np.linalg.LinAlgError, ValueError):
+        return None
+    return np.asarray(step) if np.isfinite(step).all() else None
+
+
+def inverse(h: Array) -> Array | None:
+    """H⁻¹; None where H is singular."""
+    scale = jacobi_scale(h)
+    try:
+        return scaled(np.asarray(np.linalg.inv(scaled(h, scale)), np.float64), scale)
+    except np.linalg.LinAlgError:
+        return None

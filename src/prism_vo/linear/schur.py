@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normal equations with one number a point, solved by eliminating the points first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numba import njit
+
+from prism_vo.arrays import Array, Mask
+from prism_vo.linear.scaling import jacobi_scale, scaled
+
+MIRRORED = 8  # rows of a block: what the elimination computes twice rather than test each entry
+
+
+@dataclass
+class NormalEquations:
+    """``H δ = −b`` with H = [[h, h_crossᵀ], [h_cross, diag(h_points)]]: terms add to it, solvers read it.
+
+    The M variables are those of the keyframes and of the camera; the N points have one each.
+    """
+
+    h: Array  # (M, M)
+    b: Array  # (M,)
+    h_cross: Array  # (N, M)
+    h_points: Array  # (N,)
+    b_points: Array  # (N,)
+
+    @classmethod
+    def zeros(cls, variables: int, points: int) -> NormalEquations:
+        """Nothing known yet."""
+        return cls(
+            np.zeros((variables, variables)),
+            np.zeros(variables),
+            np.zeros((points, variables)),
+            np.zeros(points),
+            np.zeros(points),
+        )
+
+    def reduced(self) -> tuple[Array, Array]:
+        """Schur complement on the variables that are no points; points without curvature do not take part."""
+        return eliminate_points(self.h, self.b, self.h_cross, self.h_points, self.b_points)
+
+
+def eliminate_points(
+    h: Array, b: Array, h_cross: Array, h_points: Array, b_points: Array
+) -> tuple[Array, Array]:
+    """``H − Cᵀ D⁻¹ C`` and ``b − Cᵀ D⁻¹ b_p`` over the points with positive curvature.
+
+    A kernel of its own: a threaded matrix product would not give the same bytes on every machine.
+    """
+    h, b = h.copy(), b.copy()
+    usable = h_points > 0.0
+    inverse = np.where(usable, 1.0 / np.where(usable, h_points, 1.0), 0.0)
+    _eliminate(np.ascontiguousarray(h_cross.T), inverse, b_points, h, b)
+    return h, b
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _eliminate(cross, inverse, b_points, h, b):  # type: ignore[no-untyped-def]
+    """``cross`` (M, N): every entry is one long product of two rows, which vectorises."""
+    size, count = cross.shape
+    weighted = np.empty(count)
+    for r in range(size):
+        total = 0.0
+        for n in range(count):
+            weighted[n] = cross[r, n] * inverse[n]
+            total += weighted[n] * b_points[n]
+        b[r] -= total
+        for c in range(r // MIRRORED * MIRRORED, size):
+            total = 0.0
+            for n in range(count):
+                total += weighted[n] * cross[c, n]
+            h[r, c] -= total
+    for r in range(size):  # mirror the blocks above the diagonal
+        for c in range((r // MIRRORED) * MIRRORED):
+            h[r, c] = h[c, r]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A proposed increment; ``ok`` is False when the system was not positive definite or not finite."""
+
+    variables: Array  # (M,)
+    points: Array  # (N,)
+    ok: bool
+
+
+def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: float = 0.0) -> Step:
+    """Solve ``(H + μ D) δ = −b`` with D = diag(H) (Jacobi scaling: units are mixed) on the free variables.
+
+    Points whose curvature is at most ``least_curvature`` keep their depth.
+    """
+    points_on = system.h_points > least_curvature
+    h_points = np.where(points_on, system.h_points * (1.0 + damping), 0.0)
+    h_damped = system.h.copy()
+    h_damped[np.diag_indices_from(h_damped)] *= 1.0 + damping
+    h_all, b_all = eliminate_points(h_damped, system.b, system.h_cross, h_points, system.b_points)
+    h, b = h_all[np.ix_(free, free)], b_all[free]
+    variables = np.zeros(len(system.b))
+    try:
+        scale = jacobi_scale(h)
+        factor = scipy.linalg.cho_factor(scaled(h, scale), check_finite=True)
+        variables[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
+    except (np.linalg.LinAlgError, ValueError):
+        return Step(variables, np.zeros_like(h_points), ok=False)
+    points = np.zeros_like(h_points)
+    gradient = system.b_points[points_on] + system.h_cross[points_on] @ variables
+    points[points_on] = -gradient / h_points[points_on]
+    return Step(variables, points, ok=bool(np.isfinite(variables).all() and np.isfinite(points).all()))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between keyframes: tracked with the first depths of a keyframe, located once more when those are optimised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from prism_vo import se3
+from prism_vo.arrays import Array
+from prism_vo.types import PosedFrame
+from prism_vo.window.keyframe import Keyframe
+
+MOST = 16  # frames kept until the next keyframe; a camera at rest: the oldest keep their tracked pose
+Locate = Callable[[PosedFrame], Array | None]  # a better T_view_world; None: not found
+
+
+@dataclass
+class PlacedFrame:
+    """A frame's pose relative to a keyframe, so that later optimisation moves it."""
+
+    time: float
+    keyframe: int  # id
+    T_frame_ref: Array
+
+
+@dataclass
+class Unrefined:
+    """Frames since the last keyframe."""
+
+    waiting: list[tuple[PlacedFrame, PosedFrame]] = field(default_factory=list)
+
+    def add(self, placed: PlacedFrame, posed: PosedFrame) -> None:
+        """One more."""
+        self.waiting.append((placed, posed))
+        del self.waiting[:-MOST]
+
+    def clear(self) -> None:
+        """They keep their tracked poses."""
+        self.waiting = []
+
+    def refine(self, keyframes: Iterable[Keyframe], locate: Locate) -> None:
+        """Locate all of them against the optimised points; those whose keyframe has left keep their pose."""
+        poses = {k.id: k.pose for k in keyframes}
+        for placed, posed in self.waiting:
+            if placed.keyframe not in poses:
+                continue
+            reference = poses[placed.keyframe]
+            located = locate(replace(posed, T_view_world=placed.T_frame_ref @ reference))
+            if located is not None:
+                placed.T_frame_ref = se3.renormalised(located @ se3.inverse(reference))
+        self.clear()

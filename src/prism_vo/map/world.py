@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The map of a run: keyframes, frames and points, kept relative to each other and composed when read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from prism_vo import se3
+from prism_vo.arrays import Array
+from prism_vo.cloud import PointCloud
+from prism_vo.map.points import to_cloud
+from prism_vo.map.smoothing import smoothed
+from prism_vo.map.unrefined import PlacedFrame, Unrefined
+from prism_vo.optics.camera import FocusedView
+from prism_vo.points.finished import FinishedPoints
+from prism_vo.trajectory import Trajectory
+from prism_vo.types import PosedFrame
+from prism_vo.window.conditional import ConditionalPoses
+from prism_vo.window.keyframe import Keyframe
+from prism_vo.window.report import WindowChange
+
+
+@dataclass
+class Map:
+    """Poses of all keyframes, those that left the window included, and what hangs on them."""
+
+    T_view_world: dict[int, Array] = field(default_factory=dict)
+    keyframe_times: dict[int, float] = field(default_factory=dict)
+    conditionals: list[ConditionalPoses] = field(default_factory=list)
+    frames: list[PlacedFrame] = field(default_factory=list)
+    points: list[FinishedPoints] = field(default_factory=list)
+    unrefined: Unrefined = field(default_factory=Unrefined)
+
+    # --- what happens ----------------------------------------------------------------------------------------
+
+    def record(self, time: float, T_view_world: Array, keyframe: Keyframe) -> PlacedFrame:
+        """A frame has a pose; it is kept relative to a keyframe, so that later optimisation moves it."""
+        self.frames.append(PlacedFrame(time, keyframe.id, T_view_world @ se3.inverse(keyframe.pose)))
+        return self.frames[-1]
+
+    def record_between(self, posed: PosedFrame, keyframe: Keyframe) -> None:
+        """The same for a frame that is no keyframe: it will be located again when the next one has been mapped."""
+        placed = self.record(posed.frame.time, posed.T_view_world, keyframe)
+        self.unrefined.add(placed, posed)
+
+    def take(self, change: WindowChange) -> None:
+        """What left the window."""
+        if change.finished is not None:
+            self.points.append(change.finished)
+        if change.conditional is not None:
+            self.conditionals.append(change.conditional)
+
+    def follow(self, keyframes: Iterable[Keyframe]) -> None:
+        """The poses of the keyframes in the window, as they are now."""
+        for keyframe in keyframes:
+            self.T_view_world[keyframe.id] = keyframe.pose
+            self.keyframe_times[keyframe.id] = keyframe.time
+
+    # --- what is read ----------------------------------------------------------------------------------------
+
+    def poses(self) -> dict[int, Array]:
+        """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
+        return smoothed(self.T_view_world, self.conditionals)
+
+    def trajectory(self, view: FocusedView) -> Trajectory:
+        """T_world_cam of every tracked frame."""
+        keyframes = self.poses()
+        poses = [camera_pose(view, f.T_frame_ref @ keyframes[f.keyframe]) for f in self.frames]
+        return Trajectory(np.array([f.time for f in self.frames]), np.array(poses).reshape(-1, 4, 4))
+
+    def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
+        """T_world_cam of the keyframes alone."""
+        keyframes = self.poses()
+        ids = sorted(keyframes)
+        poses = np.array([camera_pose(view, keyframes[k]) for k in ids]).reshape(-1, 4, 4)
+        return Trajectory(np.array([self.keyframe_times[k] for k in ids]), poses)
+
+    def cloud(self, view: FocusedView, current: FinishedPoints) -> PointCloud:
+        """Finished points and those still in the window, in the world frame."""
+        return to_cloud([*self.points, current], view, self.poses())
+
+
+def camera_pose(view: FocusedView, T_view_world: Array) -> Array:
+    """T_world_cam: the view's centre sits at (0, 0, z0) of the camera frame."""
+    T_view_cam = np.eye(4)
+    T_view_cam[2, 3] = -view.z0
+    return se3.renormalised(se3.inverse(T_view_world) @ T_view_cam)

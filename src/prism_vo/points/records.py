@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points as structures of arrays: candidates (not yet in the energy) and active points of the window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.points.pattern import NONE
+
+DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE = np.int8(0), np.int8(1), np.int8(2)  # green, cyan, magenta
+
+
+@dataclass(frozen=True)
+class HostFrames:
+    """Poses and brightness of the window's K keyframes, as their points see them."""
+
+    T_view_world: Array  # (K, 4, 4)
+    affine: Array  # (K, 2)
+    exposure: Array  # (K,)
+
+    def __len__(self) -> int:
+        return len(self.exposure)
+
+
+@dataclass(frozen=True)
+class _PointColumns:
+    """What a point of a keyframe is; arrays of equal length, selected and joined together."""
+
+    host: Integers  # window position of the keyframe
+    u: Floats
+    v: Floats
+    inv_depth: Array  # best estimate; NaN before anything is known
+    measured: Array  # plenoptic ρ_v; NaN without
+    information: Array  # 1/σ²(ρ_v) that enters the energy; 0: no depth term
+    kind: NDArray[np.int8]  # DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE
+    color: Floats  # (N, 8)
+    weight: Floats  # (N, 8)
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+    def take(self, rows: Mask | NDArray[np.intp]) -> Self:
+        """The rows of a mask or of an index array."""
+        return replace(
+            self, **{f.name: np.ascontiguousarray(getattr(self, f.name)[rows]) for f in fields(self)}
+        )
+
+    def joined(self, other: Self) -> Self:
+        """These rows, then the other's."""
+        pairs = {
+            f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)
+        }
+        return replace(self, **pairs)
+
+    def _hosts_without(self, position: int) -> Integers:
+        """Hosts after the keyframe at a position has left."""
+        return self.host - (self.host > position).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Candidates(_PointColumns):
+    """Selected pixels of a keyframe whose depth is being narrowed: inverse depth in [low, high]."""
+
+    low: Array
+    high: Array  # NaN: unbounded (the whole ray)
+    quality: Floats  # second best / best matching energy
+    failures: NDArray[np.int8]  # consecutive searches that failed
+
+    @classmethod
+    def empty(cls) -> Candidates:
+        """None at all."""
+        f, d = np.zeros(0, np.float32), np.zeros(0)
+        return cls(**_no_points(), low=d, high=d, quality=f, failures=np.zeros(0, np.int8))
+
+    def hosted_in(self, position: int) -> Candidates:
+        """All of them in one keyframe."""
+        return replace(self, host=np.full(len(self), position, np.int32))
+
+    def without_keyframe(self, position: int) -> Candidates:
+        """Close the gap of a keyframe that left; its own candidates must be gone already."""
+        return replace(self, host=self._hosts_without(position))
+
+
+@dataclass(frozen=True)
+class Points(_PointColumns):
+    """Active points: part of the energy."""
+
+    residual_status: NDArray[np.int8]  # (N, K): NONE / IN / OUTLIER / OUTSIDE per window position
+    inlier_count: Integers  # residuals that were IN at the end of a solve, over the point's life
+    curvature: Array  # second derivative of the energy by inverse depth after the last solve
+
+    @classmethod
+    def empty(cls) -> Points:
+        """No points, no keyframes."""
+        return cls(
+            **_no_points(),
+            residual_status=np.zeros((0, 0), np.int8),
+            inlier_count=np.zeros(0, np.int32),
+            curvature=np.zeros(0),
+        )
+
+    @classmethod
+    def from_candidates(cls, c: Candidates, inv_depth: Array, frames: int) -> Points:
+        """Activate candidates with residuals to every keyframe of the window but their host."""
+        status = np.zeros((len(c), frames), np.int8)
+        status[np.arange(len(c)), c.host] = NONE
+        shared = {f.name: getattr(c, f.name) for f in fields(_PointColumns)} | {"inv_depth": inv_depth}
+        return cls(
+            **shared,
+            residual_status=status,
+            inlier_count=np.zeros(len(c), np.int32),
+            curvature=np.zeros(len(c)),
+        )
+
+    def with_keyframe(self) -> Points:
+        """A residual of every point to one more keyframe at the end of the window."""
+        return replace(
+            self, residual_status=np.ascontiguousarray(np.pad(self.residual_status, ((0, 0), (0, 1))))
+        )
+
+    def without_keyframe(self, position: int) -> Points:
+        """Close the gap of a keyframe that left; its own points must be gone already."""
+        status = np.ascontiguousarray(np.delete(self.residual_status, position, 1))
+        return replace(self, host=self._hosts_without(position), residual_status=status)
+
+
+def _no_points() -> dict[str, Any]:
+    """The common columns of nothing."""
+    f, d, i = np.zeros(0, np.float32), np.zeros(0), np.zeros(0, np.int32)
+    wide = np.zeros((0, 8), np.float32)
+    empty = (i, f, f, d, d, d, np.zeros(0, np.int8), wide, wide)
+    return dict(zip((f.name for f in fields(_PointColumns)), empty))

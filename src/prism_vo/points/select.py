@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pixels of a keyframe become candidates, and whose plenoptic depth is trusted (docs/method.md, section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.config import SelectConfig
+from prism_vo.optics.camera import FocusedView
+from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
+from prism_vo.types import PointDepth
+
+BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
+MOST_AVERAGED = 40  # neighbours, at the most
+WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
+AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
+NEIGHBOURS_SHARE = 2.0  # matching windows of neighbours overlap: their errors are partly the same
+CUTOFF_CELL = 64  # px, neighbourhood whose median depth decides what is too far
+MARGIN = 4  # px at the border: the pattern and its interpolation must fit
+
+
+def gradient_thresholds(image: Floats) -> Floats:
+    """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
+    magnitude = np.hypot(image[..., 1], image[..., 2])
+    rows, cols = max(magnitude.shape[0] // BLOCK, 1), max(magnitude.shape[1] // BLOCK, 1)
+    height, width = magnitude.shape[0] // rows, magnitude.shape[1] // cols
+    tiles = magnitude[: rows * height, : cols * width].reshape(rows, height, cols, width).swapaxes(1, 2)
+    blocks = np.median(tiles.reshape(rows, cols, -1), axis=2)
+    padded = np.pad(blocks + 7.0, 1, mode="edge")
+    smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
+    return np.ascontiguousarray(smooth**2, dtype=np.float32)
+
+
+@njit(nogil=True, cache=True)
+def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: ignore[no-untyped-def]
+    """Best |∇Iᵀd| above the block's threshold in each free cell; returns how many were written to ``out``."""
+    h, w = image.shape[0], image.shape[1]
+    rows, cols = thresholds.shape
+    block_row = np.minimum(np.arange(h) * rows // h, rows - 1)  # divisions once, not for every pixel
+    block_col = np.minimum(np.arange(w) * cols // w, cols - 1)
+    count = 0
+    number = 0
+    for y0 in range(MARGIN, h - MARGIN, cell):
+        for x0 in range(MARGIN, w - MARGIN, cell):
+            y1, x1 = min(y0 + cell, h - MARGIN), min(x0 + cell, w - MARGIN)
+            d = direction[number % direction.shape[0]]
+            number += 1
+            best, bx, by, free = np.float32(0), -1, -1, True
+            for y in range(y0, y1):
+                limits = thresholds[block_row[y]]
+                for x in range(x0, x1):
+                    if taken[y, x]:
+                        free = False
+                        break
+                    gx, gy = image[y, x, 1], image[y, x, 2]
+                    if gx * gx + gy * gy < limits[block_col[x]] * factor:
+                        continue
+                    score = abs(gx * d[0] + gy * d[1])
+                    if score > best:
+                        best, bx, by = score, x, y
+                if not free:
+                    break
+            if free and bx >= 0 and count < out.shape[0]:
+                out[count, 0], out[count, 1] = bx, by
+                count += 1
+    return count
+
+
+def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integers:
+    """About ``wanted`` high-gradient pixels (x, y) spread over the image: cells adapted to the count, three passes
+    with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
+    thresholds = gradient_thresholds(image)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 4096)
+    direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
+    cell = max(int(np.sqrt(image.shape[0] * image.shape[1] / wanted)), 2)
+    picked = _three_passes(image, thresholds, cell, direction, wanted)
+    for _ in range(4):
+        ratio = len(picked) / wanted
+        better = max(round(cell * float(np.sqrt(max(ratio, 0.05)))), 2)
+        if better == cell or 0.85 < ratio < 1.2:
+            break
+        cell = better
+        picked = _three_passes(image, thresholds, cell, direction, wanted)
+    if len(picked) > 1.2 * wanted:  # thin out evenly at random
+        picked = picked[np.sort(rng.permutation(len(picked))[:wanted])]
+    return picked
+
+
+def _three_passes(image: Floats, thresholds: Floats, cell: int, direction: Floats, wanted: int) -> Integers:
+    taken = np.zeros(image.shape[:2], np.bool_)
+    parts = []
+    for turn in range(3):
+        out = np.empty((8 * wanted + 4096, 2), np.int32)
+        size = cell << turn
+        count = _pick(image, thresholds, size, np.float32(0.75 ** (2 * turn)), taken, direction, out)
+        parts.append(out[:count])
+        taken[out[:count, 1], out[:count, 0]] = True
+    return np.concatenate(parts)
+
+
+def depth_cutoff(view: FocusedView, rho: Array, config: SelectConfig) -> float:
+    """Largest ρ_v whose depth is used: the adaptive percentile p_a (docs/method.md, eq. 7); a near scene keeps more."""
+    if len(rho) == 0:
+        return np.inf
+    near, far = view.inv_virtual_depth(
+        view.inv_depth_of(np.array([config.near_reference, config.far_reference]))
+    )
+    w_cut = float(np.clip((rho.mean() - far) / (near - far), 0.0, 1.0))
+    share = config.least_share + w_cut * (config.largest_share - config.least_share)
+    return float(np.quantile(rho, share))
+
+
+def classify(
+    view: FocusedView, pixels: Integers, depth: PointDepth, config: SelectConfig
+) -> NDArray[np.int8]:
+    """Depth used / known but too uncertain or too far / none.
+
+    What is too far is decided by the median of a neighbourhood: cutting by a point's own noisy ρ_v would keep those
+    whose noise points towards the camera, and so shrink the scale (0.7 % on a wall at the cutoff).
+    """
+    kind = np.full(len(depth.valid), DEPTH_NONE, np.int8)
+    kind[depth.valid] = DEPTH_UNCERTAIN
+    certain = np.flatnonzero(depth.valid & (depth.variance < config.largest_sigma**2))
+    if len(certain):
+        around = _cell_medians(pixels[certain], depth.inv_virtual_depth[certain].astype(np.float64))
+        cutoff = depth_cutoff(view, around, config)
+        kind[certain[around <= cutoff]] = DEPTH_USED
+    return kind
+
+
+def _cell_medians(pixels: Integers, rho: Array) -> Array:
+    """Each point's ρ_v replaced by the median of its 64-px cell."""
+    keys = (pixels[:, 1] // CUTOFF_CELL).astype(np.int64) * 65536 + pixels[:, 0] // CUTOFF_CELL
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    out = np.empty(len(rho))
+    for begin, end in zip(starts, np.append(starts[1:], len(rho))):
+        out[order[begin:end]] = np.median(rho[order[begin:end]])
+    return out
+
+
+def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth) -> tuple[Array, Array]:
+    """Inverse virtual depth and its variance, averaged with neighbours that agree, where single ones are too coarse.
+
+    Frames are tracked against these: with noisy depths a translation fits worse than the rotation that looks like it,
+    so the camera would seem to turn instead of move. ρ_v is affine across a plane, so a plane keeps its slant.
+    """
+    rho, variance = depth.inv_virtual_depth.astype(np.float64), depth.variance.astype(np.float64)
+    valid = np.flatnonzero(depth.valid)
+    if len(valid) <= MOST_AVERAGED:
+        return rho, variance
+    xy = pixels[valid].astype(np.float64)
+    _, near = cKDTree(xy).query(xy, k=MOST_AVERAGED)
+    near = valid[near]
+    inv_depth = np.maximum(view.inv_depth_from_virtual(rho[valid]), 1e-2)
+    relative = np.sqrt(variance[valid]) / np.abs(view.inv_virtual_depth_slope(inv_depth)) / inv_depth
+    wanted = np.clip((relative / WANTED_RELATIVE_SIGMA) ** 2, 1.0, MOST_AVERAGED)
+    gap = (rho[near] - rho[valid, None]) ** 2
+    agrees = gap < AGREE_SIGMAS**2 * (variance[near] + variance[valid, None])
+    weight = np.where(agrees & (np.arange(MOST_AVERAGED) < wanted[:, None]), 1.0 / variance[near], 0.0)
+    total = weight.sum(1)
+    rho_out, variance_out = rho.copy(), variance.copy()
+    rho_out[valid] = (weight * rho[near]).sum(1) / total
+    alone = (weight > 0).sum(1) == 1
+    variance_out[valid] = np.where(alone, variance[valid], NEIGHBOURS_SHARE / total)
+    return rho_out, variance_out
+
+
+def prefer_depth(
+    image: Floats, pixels: Integers, kind: NDArray[np.int8], wanted: int, bonus: float
+) -> NDArray[np.intp]:
+    """Thin an over-complete selection: in each cell the pixel with the largest gradient · w_d stays."""
+    magnitude = np.hypot(image[pixels[:, 1], pixels[:, 0], 1], image[pixels[:, 1], pixels[:, 0], 2])
+    score = magnitude * np.where(kind == DEPTH_USED, bonus, 1.0)
+    cell = max(np.sqrt(image.shape[0] * image.shape[1] / wanted), 2.0)
+    order = np.argsort(-score, kind="stable")
+    keys = (pixels[:, 1] / cell).astype(np.int64) * 65536 + (pixels[:, 0] / cell).astype(np.int64)
+    _, first = np.unique(keys[order], return_index=True)
+    best = np.sort(order[first])
+    if len(best) >= wanted:
+        return best
+    rest = order[~np.isin(order, best)][: wanted - len(best)]
+    return np.sort(np.concatenate([best, rest]))
+
+
+def independent_information(pixels: Integers, depth: PointDepth, used: Mask, window: int) -> Array:
+    """1/σ² of each used depth, shared by those in one matching window: together they are one measurement."""
+    info = np.zeros(len(used))
+    index = np.flatnonzero(used)
+    if len(index) == 0:
+        return info
+    xy = pixels[index]
+    counts = _neighbours(xy, window // 2, int(xy[:, 0].max()) + 1, int(xy[:, 1].max()) + 1)
+    info[index] = 1.0 / (depth.variance[index].astype(np.float64) * counts)
+    return info
+
+
+def _neighbours(xy: Integers, reach: int, width: int, height: int) -> Array:
+    total = np.zeros((height + 1, width + 1))
+    np.add.at(total, (xy[:, 1] + 1, xy[:, 0] + 1), 1.0)
+    total = total.cumsum(0).cumsum(1)
+    x0, x1 = np.maximum(xy[:, 0] - reach, 0), np.minimum(xy[:, 0] + reach + 1, width)
+    y0, y1 = np.maximum(xy[:, 1] - reach, 0), np.minimum(xy[:, 1] + reach + 1, height)
+    return total[y1, x1] - total[y0, x1] - total[y1, x0] + total[y0, x0]

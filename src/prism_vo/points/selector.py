@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chooses the candidates of new keyframes, on a thread of its own while the window is being optimised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from prism_vo.arrays import Floats
+from prism_vo.config import SelectConfig
+from prism_vo.optics.camera import FocusedView
+from prism_vo.points.candidates import select_candidates
+from prism_vo.points.records import Candidates
+from prism_vo.stopwatch import Stopwatch
+from prism_vo.types import Frame, InputFrame, PointDepth
+
+Measure = Callable[[InputFrame, Floats], PointDepth]
+
+
+class CandidateSelector:
+    """Reads nothing but the frame it is given, so it may run beside anything."""
+
+    def __init__(
+        self,
+        view: FocusedView,
+        measure: Measure,
+        config: SelectConfig,
+        contrast: float,
+        seed: int,
+        watch: Stopwatch,
+        threads: bool,
+    ) -> None:
+        self.view, self.measure, self.config, self.contrast = view, measure, config, contrast
+        self.rng = np.random.default_rng(seed)
+        self.watch = watch
+        self.executor = ThreadPoolExecutor(1, thread_name_prefix="select") if threads else None
+
+    def first(self, frame: Frame) -> Candidates:
+        """Of the first keyframe of a segment: more of them, at once."""
+        return self._select(frame, self.config.first_candidates)
+
+    def begin(self, frame: Frame) -> Callable[[], Candidates]:
+        """Begin to select; the function that is returned waits for the candidates."""
+        if self.executor is not None:
+            return self.executor.submit(self._select, frame, self.config.candidates).result
+        selected = self._select(frame, self.config.candidates)
+        return lambda: selected
+
+    def _select(self, frame: Frame, wanted: int) -> Candidates:
+        def measure(points: Floats) -> PointDepth:
+            with self.watch("measure"):
+                return self.measure(frame.source, points)
+
+        with self.watch("select"):
+            return select_candidates(
+                self.view, frame.image, measure, wanted, self.config, self.contrast, self.rng
+            )

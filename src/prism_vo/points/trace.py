@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epipolar search: narrow a candidate's inverse-depth interval with one more frame (docs/method.md, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.config import WindowConfig
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.photometry import transfer
+from prism_vo.points.pattern import PATTERN
+from prism_vo.points.records import Candidates, HostFrames
+from prism_vo.types import PosedFrame
+
+FOUND, SKIPPED, OUTSIDE, AMBIGUOUS = np.int8(0), np.int8(1), np.int8(2), np.int8(3)
+MOST_FAILURES = 4  # searches in a row after which a candidate is dropped
+
+
+class HostViews(NamedTuple):
+    """How the new frame sees each host keyframe."""
+
+    rotation: Floats  # (K, 3, 3) of T_frame_host
+    translation: Floats  # (K, 3)
+    brightness: Floats  # (K, 2): I_frame ≈ gain · I_host + offset
+
+
+class Searched(NamedTuple):
+    """Columns of the candidates; the last four are changed."""
+
+    host: Integers
+    u: Floats
+    v: Floats
+    color: Floats
+    inv_depth: Array
+    low: Array
+    high: Array
+    quality: Floats
+
+
+class SearchLimits(NamedTuple):
+    """What a search may cost and find."""
+
+    nearest: float  # largest inverse depth when high is unknown
+    longest: float  # px along the epipolar line
+    huber: np.float32  # grey levels
+
+
+def trace_candidates(
+    plane: Pinhole, hosts: HostFrames, c: Candidates, posed: PosedFrame, config: WindowConfig
+) -> Candidates:
+    """Narrow the depth intervals with a tracked frame; candidates that keep failing are dropped."""
+    result: NDArray[np.int8] = np.empty(len(c), np.int8)
+    low, high, depth, quality = c.low.copy(), c.high.copy(), c.inv_depth.copy(), c.quality.copy()
+    trace_points(
+        posed.frame.image,
+        plane.intrinsics,
+        _host_views(hosts, posed),
+        Searched(c.host, c.u, c.v, c.color, depth, low, high, quality),
+        SearchLimits(
+            1.0 / config.nearest,
+            config.trace_longest * (plane.width + plane.height),
+            np.float32(config.huber),
+        ),
+        result,
+    )
+    failed = (result != FOUND) & (result != SKIPPED)
+    failures = np.where(failed, c.failures + 1, 0).astype(np.int8)
+    traced = replace(c, low=low, high=high, inv_depth=depth, quality=quality, failures=failures)
+    return traced.take(failures < MOST_FAILURES)
+
+
+def _host_views(hosts: HostFrames, posed: PosedFrame) -> HostViews:
+    relative = np.array([posed.T_view_world @ se3.inverse(host) for host in hosts.T_view_world])
+    brightness = transfer(hosts.affine, hosts.exposure, posed.affine, posed.frame.exposure)
+    return HostViews(
+        np.ascontiguousarray(relative[:, :3, :3], dtype=np.float32),
+        np.ascontiguousarray(relative[:, :3, 3], dtype=np.float32),
+        np.stack(brightness, -1).astype(np.float32),
+    )
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _pattern_energy(image, x, y, dx, dy, color, gain, offset, huber):  # type: ignore[no-untyped-def]
+    energy = np.float32(0)
+    for k in range(8):
+        px, py = x + dx[k], y + dy[k]
+        ix, iy = int(px), int(py)
+        fx, fy = px - np.float32(ix), py - np.float32(iy)
+        top = image[iy, ix, 0] + fx * (image[iy, ix + 1, 0] - image[iy, ix, 0])
+        low = image[iy + 1, ix, 0] + fx * (image[iy + 1, ix + 1, 0] - image[iy + 1, ix, 0])
+        res = top + fy * (low - top) - (gain * color[k] + offset)
+        size = abs(res)
+        energy += res * res if size <= huber else huber * (np.float32(2) * size - huber)
+    return energy
+
+
+# NaN means "unbounded" here, so the compiler may not assume that there is none
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "arcp", "contract", "afn"}, error_model="numpy")
+def trace_points(image, intrinsics, views, searched, limits, result):  # type: ignore[no-untyped-def]
+    """Search each candidate's epipolar segment; on success shrink [low, high] around the best match.
+
+    ``image`` (h, w, 3) float32: the new frame; ``result`` (N,) int8: out.
+    """
+    rotation, translation, brightness = views.rotation, views.translation, views.brightness
+    host, u, v, color = searched.host, searched.u, searched.v, searched.color
+    inv_depth, low, high, quality = searched.inv_depth, searched.low, searched.high, searched.quality
+    nearest, longest, huber = limits.nearest, limits.longest, limits.huber
+    h, w = image.shape[0], image.shape[1]
+    focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
+    dx, dy = np.empty(8, np.float32), np.empty(8, np.float32)
+    energies = np.empty(512, np.float32)
+    one = np.float32(1)
+    for n in range(host.shape[0]):
+        i = host[n]
+        r, t = rotation[i], translation[i]
+        gain, offset = brightness[i, 0], brightness[i, 1]
+        rx, ry = (u[n] - cx) / focal, (v[n] - cy) / focal
+        ax, ay = r[0, 0] * rx + r[0, 1] * ry + r[0, 2], r[1, 0] * rx + r[1, 1] * ry + r[1, 2]
+        az = r[2, 0] * rx + r[2, 1] * ry + r[2, 2]
+        q0 = low[n] if low[n] > 0.0 else 0.0
+        q1 = high[n]
+        bounded = q1 == q1
+        if not bounded:
+            q1 = nearest
+        z0, z1 = az + t[2] * q0, az + t[2] * q1
+        if z0 < 1e-3 or z1 < 1e-3:
+            result[n] = OUTSIDE
+            continue
+        x0, y0 = (ax + t[0] * q0) / z0 * focal + cx, (ay + t[1] * q0) / z0 * focal + cy
+        x1, y1 = (ax + t[0] * q1) / z1 * focal + cx, (ay + t[1] * q1) / z1 * focal + cy
+        ex, ey = x1 - x0, y1 - y0
+        length = np.sqrt(ex * ex + ey * ey)
+        if length < 1.5:
+            result[n] = SKIPPED
+            continue
+        ex, ey = ex / length, ey / length
+        if length > longest:
+            if bounded:
+                length = min(length, 3.0 * longest)
+            else:
+                length = longest
+        # pattern rotated with the host → frame rotation, scaled by the depth at the segment's middle
+        for k in range(8):
+            dx[k] = (r[0, 0] * PATTERN[k, 0] + r[0, 1] * PATTERN[k, 1]) / az
+            dy[k] = (r[1, 0] * PATTERN[k, 0] + r[1, 1] * PATTERN[k, 1]) / az
+        steps = min(int(length) + 2, 511)
+        margin = np.float32(4.0)
+        best, best_step = np.float32(1e30), -1
+        for s in range(steps):
+            d = min(float(s), length)
+            x, y = np.float32(x0 + ex * d), np.float32(y0 + ey * d)
+            if not (x > margin and y > margin and x < w - one - margin and y < h - one - margin):
+                energies[s] = np.float32(1e30)
+                continue
+            energies[s] = _pattern_energy(image, x, y, dx, dy, color[n], gain, offset, huber)
+            if energies[s] < best:
+                best, best_step = energies[s], s
+        if best_step < 0:
+            result[n] = OUTSIDE
+            continue
+        second = np.float32(1e30)
+        for s in range(steps):
+            if abs(s - best_step) > 2 and energies[s] < second:
+                second = energies[s]
+
+        # Gauss–Newton along the line; gradient energy along (a) and across (b) it gives the expected error
+        d = min(float(best_step), length)
+        along, across = 0.0, 0.0
+        for _ in range(3):
+            hess, grad, along, across = 1e-6, 0.0, 0.0, 0.0
+            x, y = np.float32(x0 + ex * d), np.float32(y0 + ey * d)
+            if not (x > margin and y > margin and x < w - one - margin and y < h - one - margin):
+                break
+            for k in range(8):
+                px, py = x + dx[k], y + dy[k]
+                ix, iy = int(px), int(py)
+                fx, fy = px - np.float32(ix), py - np.float32(iy)
+                w11 = fx * fy
+                w10, w01 = fy - w11, fx - w11
+                w00 = one - fx - fy + w11
+                p00, p01, p10, p11 = (
+                    image[iy, ix],
+                    image[iy, ix + 1],
+                    image[iy + 1, ix],
+                    image[iy + 1, ix + 1],
+                )
+                value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
+                gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
+                gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]
+                res = value - (gain * color[n, k] + offset)
+                size = abs(res)
+                robust = one if size <= huber else huber / size
+                g = gx * ex + gy * ey
+                c = gx * ey - gy * ex
+                hess += robust * g * g
+                grad += robust * g * res
+                along += g * g
+                across += c * c
+            step = -grad / hess
+            step = min(max(step, -1.0), 1.0)
+            if abs(d + step - best_step) > 2.0:
+                break
+            d += step
+            if abs(step) < 0.05:
+                break
+        if along < 1e-3 * (across + 1.0):
+            result[n] = AMBIGUOUS
+            continue
+        error = 0.2 + 0.2 * (along + across) / along
+        if error > 5.0 or best > np.float32(8.0 * 144.0):
+            result[n] = AMBIGUOUS
+            continue
+
+        # pixel on the line → inverse depth, along the better conditioned axis
+        for side in range(3):
+            s = d + (side - 1) * error
+            px, py = (x0 + ex * s - cx) / focal, (y0 + ey * s - cy) / focal
+            if abs(ex) > abs(ey):
+                q = (ax - px * az) / (px * t[2] - t[0])
+            else:
+                q = (ay - py * az) / (py * t[2] - t[1])
+            if side == 0:
+                low[n] = q
+            elif side == 1:
+                inv_depth[n] = q
+            else:
+                high[n] = q
+        if high[n] < low[n]:
+            low[n], high[n] = high[n], low[n]
+        quality[n] = second / max(best, np.float32(1e-3))
+        result[n] = FOUND

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about the camera's motion when a frame comes in. Immutable: every event makes a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from prism_vo import se3
+from prism_vo.arrays import Array
+from prism_vo.tracking.brightness import Brightness
+from prism_vo.tracking.track import Expected, Track
+from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
+
+TRIED_ROTATIONS = (0.02, 0.05)  # rad about each axis, when the plain guesses fail
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The last frame with a pose, how it got there, and how well frames have been tracked since."""
+
+    T_view_world: Array = field(default_factory=lambda: np.eye(4))
+    step: Array = field(default_factory=lambda: np.eye(4))  # from the frame before it
+    brightness: Brightness = field(default_factory=Brightness)  # of it, against the reference
+    exposure: float = UNKNOWN_EXPOSURE
+    expected: Expected = field(default_factory=Expected)  # residuals of the last track that was believed
+    first_rms: float | None = None  # residual of the first frame tracked against the present reference
+    lost: int = 0  # frames since the last one with a pose
+
+    def after(self, posed: PosedFrame, track: Track) -> Motion:
+        """A frame was tracked."""
+        return Motion(
+            posed.T_view_world,
+            posed.T_view_world @ se3.inverse(self.T_view_world),
+            track.brightness,
+            posed.frame.exposure,
+            Expected(track.rms, track.coarse_rms),
+            track.rms if self.first_rms is None else self.first_rms,
+        )
+
+    def after_loss(self) -> Motion:
+        """A frame could not be tracked: the motion before it is of no use for the next one."""
+        return replace(self, step=np.eye(4), lost=self.lost + 1)
+
+    def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
+        """The last frame became the reference, and its pose was optimised."""
+        return replace(
+            self, T_view_world=T_view_world, brightness=Brightness(), exposure=exposure, first_rms=None
+        )
+
+    def moved_to(self, T_view_world: Array) -> Motion:
+        """A better pose of the last frame."""
+        return replace(self, T_view_world=T_view_world)
+
+    def recovered(self, track: Track) -> Motion:
+        """A pose was found again, against an older keyframe: where the frame came from is not known."""
+        return replace(self, step=np.eye(4), expected=Expected(track.rms, track.coarse_rms), lost=0)
+
+    def restarted(self) -> Motion:
+        """A new segment begins where the camera was last seen; nothing else is carried over."""
+        return Motion(self.T_view_world)
+
+    def brightness_at(self, exposure: float) -> Brightness:
+        """What the brightness of a frame of this exposure against the reference should be."""
+        return Brightness(self.brightness.gain * exposure / self.exposure, self.brightness.offset)
+
+    def guesses(self, T_ref_world: Array, rotations: bool) -> list[Array]:
+        """Hypotheses for T_frame_ref: the last step once, twice, half, not at all; with small rotations."""
+        previous, step = self.T_view_world @ se3.inverse(T_ref_world), self.step
+        out = [step @ previous, step @ step @ previous, se3.exp(0.5 * se3.log(step)) @ previous, previous]
+        if rotations:
+            for angle in TRIED_ROTATIONS:
+                for axis in range(3):
+                    for sign in (-1.0, 1.0):
+                        turn = np.zeros(6)
+                        turn[3 + axis] = sign * angle
+                        out.append(se3.exp(turn) @ step @ previous)
+        return out

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How keyframes that leave the window would follow those that stay.
+
+When keyframes M leave while R remain, the window's reduced Hessian says how M would follow a change of R:
+``δ_M = −H_MM⁻¹ H_MR δ_R``. Kept at the moment of leaving and applied in reverse order at the end
+(``map/smoothing.py``), this is the smoother that belongs to the sliding window's filter, at the price of one small
+matrix a keyframe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.arrays import Array, Mask
+from prism_vo.linear.scaling import jacobi_scale, scaled
+from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
+
+DAMPING = 1e-9  # of the scaled block: a keyframe that is hardly known follows only where it is
+
+
+@dataclass(frozen=True)
+class ConditionalPoses:
+    """Poses of keyframes that left, given those of the keyframes that stayed."""
+
+    left: list[int]  # ids
+    stayed: list[int]  # ids
+    left_poses: Array  # (M, 4, 4) T_view_world when they left
+    stayed_poses: Array  # (R, 4, 4) at that moment
+    gain: Array  # (6M, 6R): δ_M = gain @ δ_R, left tangents
+
+    @classmethod
+    def of(cls, keyframes: Sequence[Keyframe], leaving: list[int], h: Array, free: Mask) -> ConditionalPoses:
+        """From the reduced Hessian of the window; fixed keyframes neither move nor pull."""
+        staying = [k for k in range(len(keyframes)) if k not in leaving]
+        m, r = _rows(leaving), _rows(staying)
+        gain = np.zeros((len(m), len(r)))
+        m_free, r_free = free[m], free[r]
+        if m_free.any() and r_free.any():
+            h_mm = h[np.ix_(m[m_free], m[m_free])]
+            h_mr = h[np.ix_(m[m_free], r[r_free])]
+            scale = jacobi_scale(h_mm)
+            damped = scaled(h_mm, scale) + DAMPING * np.eye(len(h_mm))
+            gain[np.ix_(m_free, r_free)] = -scale[:, None] * np.linalg.solve(damped, scale[:, None] * h_mr)
+        pose_m, pose_r = np.arange(len(m)) % BLOCK < POSE, np.arange(len(r)) % BLOCK < POSE
+        return cls(
+            [keyframes[k].id for k in leaving],
+            [keyframes[k].id for k in staying],
+            np.array([keyframes[k].pose for k in leaving]),
+            np.array([keyframes[k].pose for k in staying]),
+            gain[np.ix_(pose_m, pose_r)],
+        )
+
+
+def _rows(positions: list[int]) -> NDArray[np.intp]:
+    return np.array([BLOCK * k + c for k in positions for c in range(BLOCK)], dtype=np.intp)

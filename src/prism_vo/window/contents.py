@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the window holds, and how it is turned into the terms of an energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prism_vo.arrays import Mask
+from prism_vo.config import WindowConfig
+from prism_vo.optics.camera import FocusedView
+from prism_vo.points.records import Candidates, HostFrames, Points
+from prism_vo.types import PosedFrame
+from prism_vo.window.balance import EtaBalance
+from prism_vo.window.energy import WindowEnergy
+from prism_vo.window.keyframe import BLOCK, Keyframe
+from prism_vo.window.state import CameraBlock, State
+from prism_vo.window.terms.brightness import BrightnessTerm
+from prism_vo.window.terms.depth import DepthTerm, information_at_estimate
+from prism_vo.window.terms.photometric import PhotometricTerm
+from prism_vo.window.terms.prior import Prior
+
+LARGEST_SIGMA = 0.5  # 1/m, of an inverse depth that counts as known
+
+
+@dataclass(frozen=True)
+class WindowModel:
+    """What a variant of the method lets the window minimise."""
+
+    depth_terms: bool = True
+    scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
+    variance_power: float = 0.0  # of the sensor
+
+
+class WindowContents:
+    """Keyframes, points, candidates, prior. Poses are those of the totally focused view: T_view_world."""
+
+    def __init__(
+        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
+    ) -> None:
+        self.view, self.plane, self.config, self.model = view, view.image_plane, config, model
+        self.images = np.zeros((config.keyframes + 1, view.height, view.width, 3), np.float32)
+        self.keyframes: list[Keyframe] = []
+        self.points = Points.empty()
+        self.candidates = Candidates.empty()
+        self.camera = CameraBlock()
+        self.prior = Prior.blank(0, len(self.camera))
+        self.balance = EtaBalance(config)
+        self.next_id = first_id
+
+    def insert(self, posed: PosedFrame, fixed: bool = False) -> None:
+        """Put a keyframe at the end of the window; every active point gets a residual to it."""
+        frame, slot = posed.frame, self._free_slot()
+        self.images[slot] = frame.image
+        self.keyframes.append(
+            Keyframe(
+                self.next_id,
+                frame.index,
+                frame.time,
+                frame.exposure,
+                slot,
+                posed.T_view_world,
+                posed.affine,
+                posed.affine,
+                fixed,
+            )
+        )
+        self.next_id += 1
+        self.points = self.points.with_keyframe()
+        self.prior = self.prior.with_new_keyframe()
+
+    @property
+    def eta(self) -> float:
+        """Weight of the depth terms."""
+        return self.balance.eta if self.model.depth_terms else 0.0
+
+    @property
+    def hosts(self) -> HostFrames:
+        """The keyframes as their points see them."""
+        return HostFrames(
+            np.array([k.pose for k in self.keyframes]),
+            np.array([k.affine for k in self.keyframes]),
+            np.array([k.exposure for k in self.keyframes]),
+        )
+
+    def state(self, points: Points) -> State:
+        """The present state with some points."""
+        return State.of(self.keyframes, points.inv_depth, self.camera)
+
+    def photometric(self, points: Points) -> PhotometricTerm:
+        """Residuals of some points in the window's keyframes."""
+        return PhotometricTerm(
+            self.plane.intrinsics,
+            self.images,
+            np.array([k.slot for k in self.keyframes], np.int32),
+            np.array([k.exposure for k in self.keyframes]),
+            np.array([k.outlier_energy for k in self.keyframes], np.float32),
+            points,
+            self.config.huber,
+        )
+
+    def depth(self, points: Points) -> DepthTerm | None:
+        """Depth residuals of some points, if the variant has them."""
+        if not self.model.depth_terms:
+            return None
+        information = information_at_estimate(self.view, points, self.model.variance_power)
+        return DepthTerm(self.view, points.measured, information, self.eta, self.config.depth_huber)
+
+    def brightness(self) -> BrightnessTerm:
+        """Brightness of the keyframes about their tracked values."""
+        sigma = np.array([self.config.sigma_gain, self.config.sigma_offset])
+        centre = np.array([k.tracked_affine for k in self.keyframes])
+        return BrightnessTerm(centre, self.balance.noise2 / sigma**2)
+
+    def energy(self, depth: DepthTerm | None) -> WindowEnergy:
+        """All terms."""
+        others = (self.brightness(), self.prior)
+        return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
+
+    def least_curvature(self) -> float:
+        """Curvature below which a depth is not known, at the present noise."""
+        return self.balance.noise2 / LARGEST_SIGMA**2
+
+    def free_variables(self) -> Mask:
+        """All variables but those of the fixed keyframe (the gauge)."""
+        free = np.repeat([not k.fixed for k in self.keyframes], BLOCK)
+        return np.concatenate([free, np.ones(len(self.camera), np.bool_)])
+
+    def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
+        """The photometric term and the state with one more frame at the end, in a free image slot."""
+        slot = self._free_slot()
+        self.images[slot] = posed.frame.image
+        term, state = self.photometric(self.points), self.state(self.points)
+        count = len(self.keyframes) + 1
+        term = replace(
+            term,
+            slots=np.append(term.slots, np.int32(slot)),
+            exposure=np.append(term.exposure, posed.frame.exposure),
+            outlier_energy=np.append(term.outlier_energy, term.outlier_energy[-1]),
+        )
+        state = replace(
+            state,
+            base_pose=np.concatenate([state.poses, posed.T_view_world[None]]),
+            base_affine=np.vstack([state.affine, posed.affine]),
+            delta=np.zeros((count, BLOCK)),
+            in_prior=np.zeros(count, np.bool_),
+        )
+        return term, state
+
+    def _free_slot(self) -> int:
+        """A place in the image stack that no keyframe uses."""
+        used = {k.slot for k in self.keyframes}
+        return next(s for s in range(len(self.images)) if s not in used)

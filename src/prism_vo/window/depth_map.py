@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the window knows about depth, seen from one of its keyframes: the maps that frames are tracked against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism_vo.arrays import Array, Floats
+from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.points.pattern import IN
+from prism_vo.points.projection import NEAREST, project_into
+from prism_vo.points.records import Candidates, HostFrames, Points
+
+MARGIN = 2  # px from the border
+LEAST_INFORMATION = 1e-9  # m²: a point about which nothing is known
+LEAST_SIGMA = 1e-6  # 1/m, of a candidate's depth interval
+
+
+def depth_variance(view: FocusedView, points: Points, eta: float, noise2: float) -> Array:
+    """σ²(q) of active points.
+
+    A point's residuals in all targets share one host patch, with its noise and aliasing, so their curvature counts
+    once, not once for each target; the plenoptic measurement is independent of them.
+    """
+    slope = view.inv_virtual_depth_slope(points.inv_depth)
+    measured = points.information * slope**2
+    shared = np.maximum((points.residual_status == IN).sum(1), 1)
+    photometric = np.maximum(points.curvature - eta * measured, 0.0) / (shared * noise2)
+    return 1.0 / np.maximum(photometric + measured, LEAST_INFORMATION)
+
+
+def depth_map(
+    plane: Pinhole, hosts: HostFrames, position: int, points: Points, variance: Array, candidates: Candidates
+) -> tuple[Floats, Floats]:
+    """Sparse maps of inverse depth and variance in a keyframe: active points fused with its plenoptic depth."""
+    weight, total = np.zeros((plane.height, plane.width)), np.zeros((plane.height, plane.width))
+    if len(points):
+        p = project_into(plane, hosts, position, points)
+        inlier = (points.residual_status[:, position] == IN) | (points.host == position)
+        seen = p.inside(plane, MARGIN) & inlier
+        spread = variance / np.maximum(p.depth_ratio, NEAREST) ** 4  # dq'/dq = (ray's depth)/z²
+        _fuse(total, weight, p.x[seen], p.y[seen], p.inv_depth[seen], spread[seen])
+    c = candidates.take((candidates.host == position) & (candidates.information > 0))
+    _fuse(total, weight, c.u, c.v, c.inv_depth, np.maximum((c.high - c.low) / 4.0, LEAST_SIGMA) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (total / weight).astype(np.float32), (1.0 / weight).astype(np.float32)
+
+
+def _fuse(
+    total: Array, weight: Array, x: Array | Floats, y: Array | Floats, q: Array, variance: Array
+) -> None:
+    ix, iy = np.rint(x).astype(int), np.rint(y).astype(int)
+    np.add.at(total, (iy, ix), q / variance)
+    np.add.at(weight, (iy, ix), 1.0 / variance)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pose of a frame that is no keyframe, from the patterns of all active points in their own host keyframes.
+
+This is the keyframe's share of the bundle adjustment with everything else held: unlike an alignment with one reference
+image it averages the noise of all hosts, and uses each depth where it was optimised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prism_vo import se3
+from prism_vo.arrays import Array
+from prism_vo.linear.descent import Damping, descend
+from prism_vo.linear.scaling import damped_step
+from prism_vo.points.pattern import IN, NONE, OUTLIER
+from prism_vo.window.energy import WindowEnergy
+from prism_vo.window.keyframe import BLOCK, POSE
+from prism_vo.window.state import State
+from prism_vo.window.system import System
+from prism_vo.window.terms.photometric import PhotometricTerm, settle_borders
+
+SMALL_STEP = 1e-5  # m, rad
+LEAST_INLIERS = 100  # residuals that must agree
+LEAST_INLIER_SHARE = 0.5  # of those in view
+DAMPING = Damping(start=1e-4, fall=0.1, least=1e-8, least_after_refusal=1e-3, most=10.0)
+
+
+@dataclass
+class _LocateProblem:
+    """Only the pose of the last frame moves."""
+
+    term: PhotometricTerm
+
+    def linearize(self, state: State) -> System:
+        """Photometric residuals in the last frame."""
+        return WindowEnergy(self.term).linearize(state)
+
+    def step(self, at: System, state: State, damping: float) -> Array | None:
+        """Tangent (6,) of the last frame."""
+        first = BLOCK * (len(state.delta) - 1)
+        rows = slice(first, first + POSE)
+        return damped_step(at.h[rows, rows], at.b[rows], damping)
+
+    def moved(self, state: State, step: Array) -> State:
+        """The last frame after a left increment."""
+        poses = state.base_pose.copy()
+        poses[-1] = se3.renormalised(se3.exp(step) @ poses[-1])
+        return replace(state, base_pose=poses)
+
+    def accepted(self, at: System) -> None:
+        """Residuals that leave the image from here on keep their present energy."""
+        self.term = self.term.with_costs_of(at.photometric)
+
+    def is_over(self, step: Array, state: State, taken: bool) -> bool:
+        """A small step that was refused may have been too long: it is tried with more damping."""
+        return bool(taken and max(np.linalg.norm(step[:3]), np.linalg.norm(step[3:])) < SMALL_STEP)
+
+
+def locate(term: PhotometricTerm, state: State, iterations: int) -> Array | None:
+    """T_view_world of the last frame of ``state``, which hosts no points; None if it cannot be determined."""
+    only_last = np.full((len(term.points), len(term.slots)), NONE, np.int8)
+    only_last[:, -1] = IN
+    term = replace(term, points=replace(term.points, residual_status=only_last))
+    settled, start, _ = settle_borders(term, WindowEnergy(term).linearize(state))
+    found = descend(_LocateProblem(settled), state, start, DAMPING, iterations)
+    if found.failed:
+        return None
+    status = found.at.photometric.status[:, -1]
+    seen, counted = (status == IN).sum(), np.isin(status, (IN, OUTLIER)).sum()
+    enough = seen > LEAST_INLIERS and seen > LEAST_INLIER_SHARE * counted
+    return found.state.base_pose[-1] if enough else None

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened to the window when a keyframe came in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prism_vo.points.finished import FinishedPoints
+from prism_vo.window.conditional import ConditionalPoses
+
+
+@dataclass(frozen=True)
+class MappingReport:
+    """What one keyframe's mapping did."""
+
+    energies: list[float]  # of the accepted states
+    photometric_residuals: int
+    depth_residuals: int
+    active: int
+    candidates: int
+    activated: int
+    marginalised_points: int
+    left: list[int]  # ids of the keyframes that left
+    eta: float  # weight of the depth terms; 0 without them
+    noise: float  # grey levels
+    healthy: bool
+    scale_sigma: float  # relative, 1σ
+
+
+@dataclass(frozen=True)
+class WindowChange:
+    """What left the window, for the map to take over, and the report."""
+
+    report: MappingReport
+    finished: FinishedPoints | None
+    conditional: ConditionalPoses | None

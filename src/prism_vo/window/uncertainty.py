@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well the window knows its poses, the camera and its scale, from the reduced Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism_vo import se3
+from prism_vo.arrays import Array, Mask
+from prism_vo.linear.scaling import inverse
+from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Covariances of one window; what is fixed has none."""
+
+    poses: Array  # (K, 6, 6), left tangents, m and rad
+    camera: Array  # (C, C) of the camera's numbers
+    scale: float  # relative, 1σ; NaN: not determined
+
+
+def uncertainty_of(keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float) -> Uncertainty | None:
+    """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty."""
+    inner = inverse(h[np.ix_(free, free)]) if free.any() else None
+    if inner is None:
+        return None
+    covariance = np.zeros((len(free), len(free)))
+    covariance[np.ix_(free, free)] = inner * noise2
+    rows = [slice(BLOCK * k, BLOCK * k + POSE) for k in range(len(keyframes))]
+    camera = slice(BLOCK * len(keyframes), None)
+    poses = np.array([covariance[r, r] for r in rows])
+    return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance))
+
+
+def _scale_sigma(keyframes: Sequence[Keyframe], covariance: Array) -> float:
+    """σ of the log scale: the functional Σ d·δd / Σ d² over displacements d from the oldest keyframe."""
+    poses = [se3.inverse(k.pose) for k in keyframes]
+    origin = poses[0][:3, 3]
+    weights = np.zeros(len(covariance))
+    total = 0.0
+    for k, pose in enumerate(poses):
+        d = pose[:3, 3] - origin
+        total += float(d @ d)
+        # the centre −Rᵀt moves by −Rᵀ ξ_t under T ← exp(ξ)T; a rotation about the camera leaves it
+        weights[BLOCK * k : BLOCK * k + 3] -= d @ pose[:3, :3]
+        weights[0:3] += d @ poses[0][:3, :3]
+    if total <= 0:
+        return float("nan")
+    variance = float(weights @ covariance @ weights)
+    return float(np.sqrt(max(variance, 0.0)) / total)

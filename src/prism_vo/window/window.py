@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sliding window: what happens when a keyframe comes in, and what the rest of the method asks of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from prism_vo.arrays import Array, Mask
+from prism_vo.config import WindowConfig
+from prism_vo.optics.camera import FocusedView
+from prism_vo.points.finished import FinishedPoints
+from prism_vo.points.pattern import CENTRE, IN, OUTSIDE
+from prism_vo.points.records import Candidates, Points
+from prism_vo.points.trace import trace_candidates
+from prism_vo.tracking.reference import KeyframeDepth
+from prism_vo.types import PosedFrame
+from prism_vo.window.activation import Spacing, activate, at_scale_of
+from prism_vo.window.conditional import ConditionalPoses
+from prism_vo.window.contents import WindowContents, WindowModel
+from prism_vo.window.depth_map import depth_map, depth_variance
+from prism_vo.window.leaving import choose_leaving
+from prism_vo.window.locate import locate
+from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
+from prism_vo.window.report import MappingReport, WindowChange
+from prism_vo.window.solver import Solved, minimise
+from prism_vo.window.terms.depth import DepthTerm
+from prism_vo.window.uncertainty import uncertainty_of
+
+ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
+USUAL_ROOT, QUANTILE_FACTOR = (
+    26.0,
+    1.5,
+)  # root of the outlier energy: mean of a constant and of this factor · root
+LEAST_RESIDUALS = 20  # that a quantile is taken of
+
+
+class Window(WindowContents):
+    """State of the back end and its events."""
+
+    def __init__(
+        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
+    ) -> None:
+        super().__init__(view, config, model, first_id)
+        self.spacing = Spacing()
+
+    def add(self, posed: PosedFrame) -> WindowChange:
+        """A keyframe comes in: activate, minimise, marginalise; returns what left."""
+        self.insert(posed)
+        activated = self._activate()
+        depth = self.depth(self.points)
+        solved = self._minimise(depth)
+        self._learn(solved, depth)
+        reduced, _ = solved.system.reduced()
+        scale_sigma = self._note_uncertainty(reduced)
+        leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
+        ids = [self.keyframes[k].id for k in leaving]
+        free = self.free_variables()
+        conditional = ConditionalPoses.of(self.keyframes, leaving, reduced, free) if leaving else None
+        finished = self._marginalise_points(leaving)
+        for position in reversed(leaving):
+            absorb_keyframe(self, position)
+        report = MappingReport(
+            energies=solved.energies,
+            photometric_residuals=int((solved.system.photometric.status == IN).sum()),
+            depth_residuals=int((self.points.information > 0).sum()),
+            active=len(self.points),
+            candidates=len(self.candidates),
+            activated=activated,
+            marginalised_points=0 if finished is None else len(finished.u),
+            left=ids,
+            eta=self.eta,
+            noise=float(np.sqrt(self.balance.noise2)),
+            healthy=solved.healthy,
+            scale_sigma=scale_sigma,
+        )
+        return WindowChange(report, finished, conditional)
+
+    def _activate(self) -> int:
+        if len(self.candidates) == 0 or len(self.keyframes) < 2:
+            return 0
+        self.spacing = self.spacing.adapted(len(self.points), self.config.points)
+        return activate(self, self.spacing)
+
+    def _minimise(self, depth: DepthTerm | None) -> Solved:
+        """Minimise the window's energy and take the result over."""
+        start, free = self.state(self.points), self.free_variables()
+        solved = minimise(self.energy(depth), start, free, self.config.iterations, self.model.scale_is_gauge)
+        s, residuals = solved.state, solved.system.photometric
+        self.keyframes = [
+            replace(k, base_pose=s.base_pose[n], base_affine=s.base_affine[n], delta=s.delta[n])
+            for n, k in enumerate(self.keyframes)
+        ]
+        self.camera = s.camera
+        self.points = replace(
+            self.points,
+            inv_depth=s.inv_depth,
+            residual_status=residuals.status,
+            inlier_count=self.points.inlier_count + (residuals.status[:, -1] == IN).astype(np.int32),
+            curvature=solved.system.h_points,
+        )
+        return solved
+
+    def _learn(self, solved: Solved, depth: DepthTerm | None) -> None:
+        """Outlier energies, noise and η from this solve."""
+        residuals = solved.system.photometric
+        for n, keyframe in enumerate(self.keyframes):
+            status = residuals.status[:, n]
+            counted = (status >= 0) & (status != OUTSIDE)
+            if counted.sum() > LEAST_RESIDUALS:
+                root = np.sqrt(np.quantile(residuals.energy[counted, n], ENERGY_QUANTILE))
+                limit = (0.5 * USUAL_ROOT + 0.5 * QUANTILE_FACTOR * root) ** 2
+                self.keyframes[n] = replace(keyframe, outlier_energy=float(limit))
+        curvature = None if depth is None else depth.residuals(self.points.inv_depth).h
+        self.balance.update(residuals, self.points, curvature)
+
+    def _note_uncertainty(self, reduced: Array) -> float:
+        """Give the keyframes their covariances; returns the relative σ of the scale."""
+        found = uncertainty_of(self.keyframes, reduced, self.free_variables(), self.balance.noise2)
+        if found is None:
+            return float("nan")
+        self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
+        return found.scale
+
+    def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
+        """Points of no more use go: into the prior and to the map if they know something, else nowhere."""
+        which = choose_points(self.points, leaving, self.least_curvature())
+        finished = None
+        if which.worthy.any():
+            finished = self.finished_points(which.worthy)
+            absorb_points(self, self.points.take(which.worthy))
+        self.points = self.points.take(~which.gone)
+        self.candidates = self.candidates.take(~np.isin(self.candidates.host, leaving))
+        return finished
+
+    # --- candidates ------------------------------------------------------------------------------------------
+
+    def adopt(self, new: Candidates) -> None:
+        """Candidates selected in the newest keyframe."""
+        if self.model.scale_is_gauge:
+            new = at_scale_of(self, new)
+        self.candidates = self.candidates.joined(new.hosted_in(len(self.keyframes) - 1))
+
+    def start_with(self, which: Mask, inv_depth: Array, sigma: Array) -> None:
+        """Some candidates of the first keyframe become points at once, at depths (N,) of which σ is known."""
+        points = Points.from_candidates(self.candidates.take(which), inv_depth, len(self.keyframes))
+        self.points = replace(points, curvature=self.balance.noise2 / sigma**2)
+        self.candidates = self.candidates.take(~which)
+
+    def trace(self, posed: PosedFrame) -> None:
+        """Narrow the candidates' depth intervals with a tracked frame."""
+        if len(self.candidates):
+            self.candidates = trace_candidates(self.plane, self.hosts, self.candidates, posed, self.config)
+
+    # --- what tracking and the map need ----------------------------------------------------------------------
+
+    def keyframe_depth(self, position: int = -1) -> KeyframeDepth:
+        """A keyframe of the window (the newest by default) with sparse maps of its inverse depth and variance."""
+        here = position % len(self.keyframes)
+        k, variance = self.keyframes[here], self.depth_variance(self.points)
+        maps = depth_map(self.plane, self.hosts, here, self.points, variance, self.candidates)
+        image = np.ascontiguousarray(self.images[k.slot][..., 0])
+        return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, image, *maps)
+
+    def depth_variance(self, points: Points) -> Array:
+        """σ²(q) of active points."""
+        return depth_variance(self.view, points, self.eta, self.balance.noise2)
+
+    def finished_points(self, which: Mask) -> FinishedPoints:
+        """Some of the active points, as the map keeps them."""
+        p = self.points.take(which)
+        ids = np.array([k.id for k in self.keyframes], np.int32)
+        variance = self.depth_variance(p)
+        return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.color[:, CENTRE])
+
+    def locate(self, posed: PosedFrame) -> Array | None:
+        """A better T_view_world of a frame that is no keyframe, from all active points; None: not found."""
+        return locate(*self.with_frame(posed), self.config.iterations)
