@@ -93,6 +93,7 @@ class Points(_PointColumns):
     residual_status: NDArray[np.int8]  # (N, K): NONE / IN / OUTLIER / OUTSIDE per window position
     inlier_count: Integers  # residuals that were IN at the end of a solve, over the point's life
     curvature: Array  # second derivative of the energy by inverse depth after the last solve
+    photometric_curvature: Array  # that of the photometric residuals alone
 
     @classmethod
     def empty(cls) -> Points:
@@ -102,6 +103,7 @@ class Points(_PointColumns):
             residual_status=np.zeros((0, 0), np.int8),
             inlier_count=np.zeros(0, np.int32),
             curvature=np.zeros(0),
+            photometric_curvature=np.zeros(0),
         )
 
     @classmethod
@@ -115,6 +117,7 @@ class Points(_PointColumns):
             residual_status=status,
             inlier_count=np.zeros(len(c), np.int32),
             curvature=np.zeros(len(c)),
+            photometric_curvature=np.zeros(len(c)),
         )
 
     def with_keyframe(self) -> Points:

@@ -42,4 +42,6 @@ def improve_depths(
     solved = solve_depths(photometric, neighbours, state, ITERATIONS, 0.0)
     q = np.clip(np.where(solved.good, solved.points.inv_depth, centre), LEAST_INV_DEPTH, MOST_INV_DEPTH)
     factor = float(np.mean(q))
-    return replace(points, inv_depth=q / factor, curvature=solved.curvature * factor**2), factor
+    curvature = solved.curvature * factor**2
+    points = replace(points, inv_depth=q / factor, curvature=curvature, photometric_curvature=curvature)
+    return points, factor

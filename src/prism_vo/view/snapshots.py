@@ -120,11 +120,14 @@ def point_residuals(window: Window) -> PointResiduals:
     gain = gain_between(affine, exposure, hosts.affine[newest], hosts.exposure[newest])
     there = _bilinear(window.images[window.keyframes[newest].slot][..., 0], x, y)
     grey = there - hosts.affine[newest, 1] - gain * (p.color[:, CENTRE] - affine[:, 1])
-    used = p.information > 0
+    information = window.depth_information(p)
     with np.errstate(invalid="ignore"):
-        sigmas = (window.view.inv_virtual_depth(p.inv_depth) - p.measured) * np.sqrt(p.information)
+        sigmas = (window.view.inv_virtual_depth(p.inv_depth) - p.measured) * np.sqrt(information)
     return PointResiduals(
-        x, y, np.where(p.residual_status[:, newest] == IN, grey, np.nan), np.where(used, sigmas, np.nan)
+        x,
+        y,
+        np.where(p.residual_status[:, newest] == IN, grey, np.nan),
+        np.where(information > 0, sigmas, np.nan),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism_vo.arrays import Mask
+from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.points.records import Candidates, HostFrames, Points
@@ -104,8 +104,12 @@ class WindowContents:
         """Depth residuals of some points, if the variant has them."""
         if not self.model.depth_terms:
             return None
-        information = information_at_estimate(self.view, points, self.model.variance_power)
+        information = self.depth_information(points)
         return DepthTerm(self.view, points.measured, information, self.eta, self.config.depth_huber)
+
+    def depth_information(self, points: Points) -> Array:
+        """What the depth measurements (N,) of some points weigh: in the energy, in tracking and in pictures."""
+        return information_at_estimate(self.view, points, self.model.variance_power)
 
     def brightness(self) -> BrightnessTerm:
         """Brightness of the keyframes about their tracked values."""

@@ -17,16 +17,16 @@ LEAST_INFORMATION = 1e-9  # m²: a point about which nothing is known
 LEAST_SIGMA = 1e-6  # 1/m, of a candidate's depth interval
 
 
-def depth_variance(view: FocusedView, points: Points, eta: float, noise2: float) -> Array:
-    """σ²(q) of active points.
+def depth_variance(view: FocusedView, points: Points, information: Array, noise2: float) -> Array:
+    """σ²(q) of active points; ``information``: 1/σ²(ρ_v) of their depth measurements.
 
     A point's residuals in all targets share one host patch, with its noise and aliasing, so their curvature counts
     once, not once for each target; the plenoptic measurement is independent of them.
     """
     slope = view.inv_virtual_depth_slope(points.inv_depth)
-    measured = points.information * slope**2
+    measured = information * slope**2
     shared = np.maximum((points.residual_status == IN).sum(1), 1)
-    photometric = np.maximum(points.curvature - eta * measured, 0.0) / (shared * noise2)
+    photometric = points.photometric_curvature / (shared * noise2)
     return 1.0 / np.maximum(photometric + measured, LEAST_INFORMATION)
 
 

@@ -99,6 +99,7 @@ class Window(WindowContents):
             residual_status=residuals.status,
             inlier_count=self.points.inlier_count + (residuals.status[:, -1] == IN).astype(np.int32),
             curvature=solved.system.h_points,
+            photometric_curvature=residuals.curvature,
         )
         return solved
 
@@ -145,7 +146,11 @@ class Window(WindowContents):
     def start_with(self, which: Mask, inv_depth: Array, sigma: Array) -> None:
         """Some candidates of the first keyframe become points at once, at depths (N,) of which σ is known."""
         points = Points.from_candidates(self.candidates.take(which), inv_depth, len(self.keyframes))
-        self.points = replace(points, curvature=self.balance.noise2 / sigma**2)
+        slope = self.view.inv_virtual_depth_slope(inv_depth)
+        known, measured = 1.0 / sigma**2, self.depth_information(points) * slope**2
+        # no residuals yet: what is known beyond the point's own measurement stands in for them
+        others = self.balance.noise2 * np.maximum(known - measured, 0.0)
+        self.points = replace(points, curvature=self.balance.noise2 * known, photometric_curvature=others)
         self.candidates = self.candidates.take(~which)
 
     def trace(self, posed: PosedFrame) -> None:
@@ -165,7 +170,8 @@ class Window(WindowContents):
 
     def depth_variance(self, points: Points) -> Array:
         """σ²(q) of active points."""
-        return depth_variance(self.view, points, self.eta, self.balance.noise2)
+        information = self.depth_information(points)
+        return depth_variance(self.view, points, information, self.balance.noise2)
 
     def finished_points(self, which: Mask) -> FinishedPoints:
         """Some of the active points, as the map keeps them."""
