@@ -112,7 +112,7 @@ def _sinks(
         sinks += [RerunSink(None)] if view else []
         sinks += [RerunSink(record)] if record is not None else []
     if report:
-        from prism_vo.view.report import ReportSink
+        from prism_vo.report.sink import ReportSink
 
         sinks.append(ReportSink(folder))
     if verbose or log_json:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
+from prism_vo.report.stages import busy_seconds
 from prism_vo.results import frame_statistics
-from prism_vo.view.stages import busy_seconds
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry

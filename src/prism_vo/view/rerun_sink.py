@@ -15,9 +15,9 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.errors import InputError, MissingExtraError
-from prism_vo.view.pictures import CLASS_COLORS, depth_scale, sigma_scale
-from prism_vo.view.snapshots import selected_points, to_bytes
-from prism_vo.view.stages import STAGES
+from prism_vo.report.pictures import CLASS_COLORS, depth_scale, sigma_scale
+from prism_vo.report.snapshots import selected_points, to_bytes
+from prism_vo.report.stages import STAGES
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -91,8 +91,8 @@ class RerunSink:
 
     def on_end(self, result: RunResult) -> None:
         """Final path, truth in the same world, and the whole cloud."""
-        from prism_vo.view.page import own_alignment
-        from prism_vo.view.scene3d import truth_in_estimate
+        from prism_vo.report.page import own_alignment
+        from prism_vo.report.scene3d import truth_in_estimate
 
         final = result.trajectory.positions
         self.recording.log("world/path", self.rr.LineStrips3D([final], colors=[PATH_COLOR]))

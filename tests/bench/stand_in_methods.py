@@ -12,9 +12,9 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.baselines.external import NotInstalledError, ProgramsFile
+from prism_vo.bench.methods import Method, MethodOutput
 from prism_vo.datasets import Sequence
 from prism_vo.errors import InputError
-from prism_vo.evaluate.methods import Method, MethodOutput
 from prism_vo.trajectory import Trajectory
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from prism_vo.arrays import Floats
 from prism_vo.atomic import write_text_atomically
+from prism_vo.report import pictures as draw
+from prism_vo.report.extremes import EtaExtremes
+from prism_vo.report.page import render_page
+from prism_vo.report.snapshots import Snapshot, SnapshotAlbum
 from prism_vo.types import RawFrame
-from prism_vo.view import pictures as draw
-from prism_vo.view.extremes import EtaExtremes
-from prism_vo.view.page import render_page
-from prism_vo.view.snapshots import Snapshot, SnapshotAlbum
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry

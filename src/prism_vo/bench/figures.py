@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism_vo.arrays import Array
-from prism_vo.evaluate import published
-from prism_vo.evaluate.plots import COLOURS, TRUTH_COLOUR, draw_path, main_axes, new_figure, tidy
-from prism_vo.evaluate.results import DRIFT, RMSE_R, RMSE_T, RMSE_T_PERCENT, Quantity, Results, middle
+from prism_vo.bench import published
+from prism_vo.bench.results import DRIFT, RMSE_R, RMSE_T, RMSE_T_PERCENT, Quantity, Results, middle
+from prism_vo.report.plots import COLOURS, TRUTH_COLOUR, draw_path, main_axes, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark: sequences × methods × runs as resumable jobs, then tables, figures and a report."""
+"""What a benchmark computes: recordings × methods × runs, each of them one job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from prism_vo.errors import ConfigError
+from prism_vo.bench.jobs import Job
+from prism_vo.bench.methods import check_methods
+from prism_vo.errors import ConfigError, InputError
 from prism_vo.evaluate.drift import MIN_SEGMENT_POSES
-from prism_vo.evaluate.executors import run_local, run_on_cluster
-from prism_vo.evaluate.jobs import Job, Record, read_record, run_isolated, stored_result
-from prism_vo.evaluate.methods import check_methods
-from prism_vo.evaluate.results import Results
 
 USUAL_SHARE = 0.15  # of the poses at either end of a loop
 
@@ -70,61 +68,9 @@ def segment_share(frames: int) -> float:
     return min(0.5, max(USUAL_SHARE, MIN_SEGMENT_POSES / max(frames, 1)))
 
 
-@dataclass(frozen=True)
-class Progress:
-    """One finished job."""
-
-    done: int
-    total: int
-    job: Job
-    record: Record
-    stored: bool  # it was finished before this run of the benchmark
-
-
-def run_bench(
-    plan: BenchPlan,
-    processes: int = 1,
-    scheduler: str | None = None,
-    report: Callable[[Progress], None] = lambda progress: None,
-) -> Results:
-    """Compute what is missing; a job that fails is recorded and does not stop the others."""
-    jobs = plan.jobs()
-    records: dict[Job, Record] = {}
-    for job in jobs:
-        if (known := stored_result(job)) is not None:
-            records[job] = known
-            report(Progress(len(records), len(jobs), job, known, stored=True))
-    missing = [job for job in jobs if job not in records]
-    outcomes = (
-        run_on_cluster(run_isolated, missing, scheduler)
-        if scheduler and missing
-        else run_local(run_isolated, missing, max(1, processes))
-    )
-    for job, outcome in outcomes:
-        records[job] = _record_of(job, outcome)
-        report(Progress(len(records), len(jobs), job, records[job], stored=False))
-    return Results(tuple(records[job] for job in jobs))
-
-
-def _record_of(job: Job, outcome: Record | Exception) -> Record:
-    """What a job returned, or why there is nothing: the executor itself may have lost it."""
-    if isinstance(outcome, dict):
-        return outcome
-    stored = read_record(Path(job.folder) / "result.json")
-    if stored is not None and stored.get("job") == asdict(job):
-        return stored
-    return {
-        "job": asdict(job),
-        "status": "failed",
-        "error": f"{type(outcome).__name__}: {outcome}",
-        "version": "",
-    }
-
-
 def recordings_in(folder: Path, suite: str) -> tuple[BenchSequence, ...]:
     """Every recording directly inside a folder: native ones, and real datasets with a sequence.yaml."""
     from prism_vo.datasets import open_sequence
-    from prism_vo.errors import InputError
 
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.")

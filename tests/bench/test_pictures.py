@@ -11,12 +11,13 @@ import pytest
 
 from prism_vo import se3
 from prism_vo.baselines.spo import light_field_depth
-from prism_vo.evaluate.bench import BenchPlan, BenchSequence, run_bench
-from prism_vo.evaluate.bench_summary import Summary
-from prism_vo.evaluate.figures import eta_of
-from prism_vo.evaluate.plots import save_figure
-from prism_vo.evaluate.recordings import loop_ends, paths_of
-from prism_vo.evaluate.scene_figures import DepthView, depth_figure, error_by_distance, map_points
+from prism_vo.bench.figures import eta_of
+from prism_vo.bench.plan import BenchPlan, BenchSequence
+from prism_vo.bench.recordings import loop_ends, paths_of
+from prism_vo.bench.run import run_bench
+from prism_vo.bench.scene_figures import DepthView, depth_figure, error_by_distance, map_points
+from prism_vo.bench.summary import Summary
+from prism_vo.report.plots import save_figure
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "baselines"))
 from plane_scene import Relief, decoded, pinhole_view, write_decoded_sequence

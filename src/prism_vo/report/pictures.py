@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
-from prism_vo.view.snapshots import PointResiduals, SelectedPoints
+from prism_vo.report.snapshots import PointResiduals, SelectedPoints
 
 Image = NDArray[np.uint8]
 Values = Array | Floats

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.view.pictures import Scale, map_table
+from prism_vo.report.pictures import Scale, map_table
 
 if TYPE_CHECKING:
     from prism_vo.cloud import PointCloud

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prism_vo.view.charts import Mark, Series, line_chart, series
-from prism_vo.view.pictures import jpeg_uri
-from prism_vo.view.stages import STAGES, busy_seconds
+from prism_vo.report.charts import Mark, Series, line_chart, series
+from prism_vo.report.pictures import jpeg_uri
+from prism_vo.report.stages import STAGES, busy_seconds
 
 if TYPE_CHECKING:
     from prism_vo.pipeline import RunResult
-    from prism_vo.view.extremes import EtaExtremes, Extreme
+    from prism_vo.report.extremes import EtaExtremes, Extreme
 
 WARM_UP = 10  # frames
 

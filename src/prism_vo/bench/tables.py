@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from prism_vo.evaluate import published
-from prism_vo.evaluate.results import (
+from prism_vo.bench import published
+from prism_vo.bench.results import (
     DRIFT,
     RMSE_R,
     RMSE_T,
@@ -18,7 +18,7 @@ from prism_vo.evaluate.results import (
     Results,
     middle,
 )
-from prism_vo.evaluate.tables import Table, number
+from prism_vo.report.table import Table, number
 
 BOUNDS = {
     "d_s": published.SCALE_BOUNDS,

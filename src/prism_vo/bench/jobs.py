@@ -84,7 +84,7 @@ def _start_worker(job: Job, attempt: Path) -> int:
     environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     with (attempt / "log.txt").open("wb") as log:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "prism_vo.evaluate.jobs", str(attempt)],
+            [sys.executable, "-m", "prism_vo.bench.jobs", str(attempt)],
             stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
         )  # fmt: skip
         try:
@@ -135,8 +135,8 @@ def execute(job: Job, folder: Path) -> Record:
 
 def _measure(job: Job, folder: Path) -> Record:
     from prism_vo.baselines.external import read_programs
+    from prism_vo.bench.methods import find_method
     from prism_vo.datasets import open_sequence
-    from prism_vo.evaluate.methods import find_method
     from prism_vo.evaluate.metrics import evaluate_trajectory
     from prism_vo.evaluate.record import metrics_record
     from prism_vo.trajectory import write_trajectory

@@ -15,14 +15,14 @@ from prism_vo.baselines.alignment import to_view
 from prism_vo.baselines.depth_filter import observe, without_edges
 from prism_vo.baselines.focused import focused_frames, metric_depth, view_of
 from prism_vo.baselines.spo import light_field_depth
+from prism_vo.bench.methods import PRISM_OUTPUT
+from prism_vo.bench.plan import BenchSequence
+from prism_vo.bench.results import E_ALIGN, Record, Results
+from prism_vo.bench.scene_figures import DepthView, LoopEnds, map_points
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.datasets.images import read_image, read_map
 from prism_vo.errors import PrismError
-from prism_vo.evaluate.bench import BenchSequence
-from prism_vo.evaluate.methods import PRISM_OUTPUT
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
-from prism_vo.evaluate.results import E_ALIGN, Record, Results
-from prism_vo.evaluate.scene_figures import DepthView, LoopEnds, map_points
 from prism_vo.trajectory import Trajectory, read_trajectory
 
 RGBD_UNITS = 5000.0  # of the simulator's depth camera, per metre

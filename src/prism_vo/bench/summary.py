@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prism_vo.atomic import write_text_atomically
-from prism_vo.evaluate import bench_tables as tables
-from prism_vo.evaluate import figures
-from prism_vo.evaluate.bench import BenchSequence
-from prism_vo.evaluate.bench_report import Report, Section
-from prism_vo.evaluate.plots import save_figure
-from prism_vo.evaluate.recordings import depth_view, fan_pictures, loop_ends, paths_of, read_stats
-from prism_vo.evaluate.results import DRIFT, RMSE_R, RMSE_T_PERCENT, SCALE, Results
-from prism_vo.evaluate.scene_figures import depth_figure, picture_strip, reconstruction_figure
-from prism_vo.evaluate.tables import Table, number
+from prism_vo.bench import figures, tables
+from prism_vo.bench.page import Report, Section
+from prism_vo.bench.plan import BenchSequence
+from prism_vo.bench.recordings import depth_view, fan_pictures, loop_ends, paths_of, read_stats
+from prism_vo.bench.results import DRIFT, RMSE_R, RMSE_T_PERCENT, SCALE, Results
+from prism_vo.bench.scene_figures import depth_figure, picture_strip, reconstruction_figure
+from prism_vo.report.plots import save_figure
+from prism_vo.report.table import Table, number
 
 FULL_QUANTITIES = (RMSE_T_PERCENT, RMSE_R, SCALE)
 

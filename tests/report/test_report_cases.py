@@ -14,8 +14,8 @@ import numpy as np
 from prism_vo import pipeline
 from prism_vo.config import Config, TrackConfig
 from prism_vo.datasets import Sequence, open_sequence
+from prism_vo.report.sink import ReportSink
 from prism_vo.types import RawFrame
-from prism_vo.view.report import ReportSink
 
 
 class Changed:

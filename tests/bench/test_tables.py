@@ -8,10 +8,10 @@ import math
 
 import pytest
 
-from prism_vo.evaluate import published
-from prism_vo.evaluate.bench_tables import median_table, threshold_table
-from prism_vo.evaluate.results import D_S, RMSE_T, Results, middle
-from prism_vo.evaluate.tables import Table, latex_text, number
+from prism_vo.bench import published
+from prism_vo.bench.results import D_S, RMSE_T, Results, middle
+from prism_vo.bench.tables import median_table, threshold_table
+from prism_vo.report.table import Table, latex_text, number
 
 TABLE = Table(
     "Errors & more",

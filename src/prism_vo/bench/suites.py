@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import yaml
 
+from prism_vo.bench.plan import BenchSequence
 from prism_vo.errors import ConfigError, InputError, PrismError
-from prism_vo.evaluate.bench import BenchSequence
 
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
@@ -85,7 +85,7 @@ def _render_isolated(scene: str, scale: Scale, out: Path, report: Callable[[str,
     """Render in a process of its own; one that dies (not: refuses) is continued once. Returns the frames."""
     frames, words = 0, ""
     for _ in range(2):
-        command = [sys.executable, "-m", "prism_vo.evaluate.suites", scene, scale, str(out)]
+        command = [sys.executable, "-m", "prism_vo.bench.suites", scene, scale, str(out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as worker:
             assert worker.stdout is not None
             for line in worker.stdout:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prism_vo.evaluate.tables import Table
+from prism_vo.report.table import Table
 
 
 @dataclass(frozen=True)

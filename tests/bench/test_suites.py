@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("embreex")
 
+from prism_vo.bench import suites
 from prism_vo.datasets import open_sequence
 from prism_vo.errors import ConfigError, InputError
-from prism_vo.evaluate import suites
 from prism_vo.simulate.catalogue import CATALOGUE
 from prism_vo.simulate.path import plan
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from prism_vo.evaluate.metrics import Alignment, TrajectoryMetrics
-from prism_vo.evaluate.tables import Table, number
+from prism_vo.report.table import Table, number
 
 ALIGNMENT_NOTE = (
     "SE(3): scale not fitted (metric methods); Sim(3): scale fitted (monocular methods). "

@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import write_loop
+from loops import write_loop
 
+from prism_vo.bench.plan import BenchPlan, recordings_in, segment_share, unique_names
+from prism_vo.bench.results import DRIFT
+from prism_vo.bench.run import Progress, run_bench
+from prism_vo.bench.tables import drift_table, failure_table, median_table, threshold_table
 from prism_vo.errors import ConfigError, InputError
-from prism_vo.evaluate.bench import BenchPlan, Progress, recordings_in, run_bench, segment_share, unique_names
-from prism_vo.evaluate.bench_tables import drift_table, failure_table, median_table, threshold_table
-from prism_vo.evaluate.results import DRIFT
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_tables(loops: Path, t
 
 def test_a_silent_scheduler_is_one_sentence(loops: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    from prism_vo.evaluate import executors
+    from prism_vo.bench import executors
 
     with pytest.raises(ConfigError, match="No Dask scheduler answers"):
         list(executors.run_on_cluster(str, [1], "tcp://127.0.0.1:1", patience=0.5))

@@ -13,15 +13,15 @@ import yaml
 
 from prism_vo import __version__
 from prism_vo.config_file import config_to_dict
-from prism_vo.view import pictures as draw
-from prism_vo.view.charts import timeline
-from prism_vo.view.curves import curves, eta_section, timing_section
-from prism_vo.view.scene3d import scene_json
+from prism_vo.report import pictures as draw
+from prism_vo.report.charts import timeline
+from prism_vo.report.curves import curves, eta_section, timing_section
+from prism_vo.report.scene3d import scene_json
 
 if TYPE_CHECKING:
     from prism_vo.evaluate.metrics import AlignedError, TrajectoryMetrics
     from prism_vo.pipeline import RunResult
-    from prism_vo.view.extremes import EtaExtremes
+    from prism_vo.report.extremes import EtaExtremes
 
 ALIGNMENTS = {"SE(3)": "SE(3): scale not fitted", "Sim(3)": "Sim(3): scale fitted"}
 
@@ -35,7 +35,7 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         _settings(result),
     ]  # fmt: skip
     data = {"scene": scene_json(result, own), "keyframes": keyframes}
-    assets = files("prism_vo.view") / "assets"
+    assets = files("prism_vo.report") / "assets"
     parts = {
         "title": escape(result.name), "subtitle": escape(_subtitle(result)), "body": "\n".join(body),
         # a "</script>" inside the data would end it

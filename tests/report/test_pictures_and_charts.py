@@ -10,9 +10,15 @@ import pytest
 
 from prism_vo import pipeline
 from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
-from prism_vo.view import charts, pictures
-from prism_vo.view.snapshots import SelectedPoints, Snapshot, SnapshotAlbum, point_residuals, selected_points
-from prism_vo.view.stages import STAGES, busy_seconds
+from prism_vo.report import charts, pictures
+from prism_vo.report.snapshots import (
+    SelectedPoints,
+    Snapshot,
+    SnapshotAlbum,
+    point_residuals,
+    selected_points,
+)
+from prism_vo.report.stages import STAGES, busy_seconds
 
 
 def points_at(xs: list[float], ys: list[float], kinds: list[int]) -> SelectedPoints:
@@ -91,7 +97,7 @@ def test_every_stage_that_is_timed_is_explained_and_counted_once(reported: pipel
 
 
 def test_album_is_bounded_and_evenly_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prism_vo.view.snapshots.take_snapshot", lambda report, frame, window: report)
+    monkeypatch.setattr("prism_vo.report.snapshots.take_snapshot", lambda report, frame, window: report)
     album = SnapshotAlbum(most=12)
 
     class Odometry:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prism_vo.view.pictures import Image, thumbnail
-from prism_vo.view.snapshots import to_bytes
+from prism_vo.report.pictures import Image, thumbnail
+from prism_vo.report.snapshots import to_bytes
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport

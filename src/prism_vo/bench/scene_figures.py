@@ -12,8 +12,8 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
 from prism_vo.baselines.depth_filter import DepthMap
-from prism_vo.evaluate.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
 from prism_vo.optics.camera import FocusedView
+from prism_vo.report.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pytest
 import yaml
 from trajectories import loop_poses
 
@@ -37,9 +36,3 @@ def write_loop(folder: Path, count: int = 140) -> Path:
         cv2.imwrite(str(folder / f"raw/{index:06d}.png"), np.full((64, 64), 100, np.uint8))
     write_trajectory(Trajectory(truth.times, truth.poses), folder / "groundtruth.txt")
     return folder
-
-
-@pytest.fixture
-def loop_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    return write_loop(tmp_path / "recordings" / "loop")
