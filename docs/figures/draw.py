@@ -147,7 +147,7 @@ def flow_figure() -> Drawing:
     d.text(
         450,
         275,
-        "optics/ (the camera) · se3.py · config.py · types.py are used by all; view/ and evaluate/ only look on",
+        "optics/ (the camera) · se3.py · config.py · types.py are used by all; report/, view/ and evaluate/ only look on",
         MUTED,
         size=13,
     )

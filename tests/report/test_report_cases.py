@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of runs that are not as they should be: no truth, no depth, frames lost, a name with angle brackets."""
+"""Reports of runs that are not as they should be: no truth, no depth, frames lost, a name that looks like a page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import escape
 
 from prism_vo import pipeline
 from prism_vo.config import Config, TrackConfig
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.report.sink import ReportSink
 from prism_vo.types import RawFrame
+
+HOSTILE = "</script><b>walk {{data}} {% include 'run.html' %} & \"more\""
 
 
 class Changed:
@@ -51,12 +54,13 @@ def report(
 
 
 def test_without_truth_and_with_lost_frames(recording: Path, tmp_path: Path) -> None:
-    sequence = Changed(open_sequence(recording), black=(4, 5, 6), name="</script><b>walk")
+    sequence = Changed(open_sequence(recording), black=(4, 5, 6), name=HOSTILE)
     config = replace(Config(), track=TrackConfig(patience=1))
     text, data, result = report(sequence, tmp_path / "r", config, 10)
     assert result.lost > 0
     assert "Not measured: no ground truth" in text
-    assert "<b>walk" not in text and "&lt;b&gt;walk" in text
+    assert "<b>walk" not in text
+    assert f"<h1>{escape(HOSTILE)}</h1>" in text and f"<title>{escape(HOSTILE)}</title>" in text
     assert data["scene"]["truth"] == []
     assert f"lost ({result.lost})" in text
     assert sum(len(part) for part in data["scene"]["path"]) == 10 - result.lost

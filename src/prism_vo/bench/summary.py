@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prism_vo.atomic import write_text_atomically
 from prism_vo.bench import figures, tables
-from prism_vo.bench.page import Report, Section
+from prism_vo.bench.page import Picture, Section, render_report
 from prism_vo.bench.plan import BenchSequence
 from prism_vo.bench.recordings import depth_view, fan_pictures, loop_ends, paths_of, read_stats
 from prism_vo.bench.results import DRIFT, RMSE_R, RMSE_T_PERCENT, SCALE, Results
@@ -19,6 +19,7 @@ from prism_vo.bench.scene_figures import depth_figure, picture_strip, reconstruc
 from prism_vo.report.plots import save_figure
 from prism_vo.report.table import Table, number
 
+TITLE = "Benchmark of plenoptic visual odometry"
 FULL_QUANTITIES = (RMSE_T_PERCENT, RMSE_R, SCALE)
 
 
@@ -43,9 +44,7 @@ class Summary:
                 chapter(part)
         write_text_atomically(self.out / "runs.csv", all_runs_csv(self.results))
         path = self.out / "report.html"
-        write_text_atomically(
-            path, Report("Benchmark of plenoptic visual odometry", facts, tuple(self.sections)).html()
-        )
+        write_text_atomically(path, render_report(TITLE, facts, self.sections))
         return path
 
     def _table(self, name: str, table: Table) -> Table:
@@ -53,10 +52,10 @@ class Summary:
             write_text_atomically(self.out / "tables" / f"{name}.{suffix}", text)
         return table
 
-    def _figure(self, name: str, figure: figures.Figure, caption: str) -> tuple[Path, str]:
+    def _figure(self, name: str, figure: figures.Figure, caption: str) -> Picture:
         path = self.out / "figures" / f"{name}.png"
         save_figure(figure, path)
-        return path, caption
+        return Picture(path, caption)
 
     def _overview(self) -> None:
         shown = [self._table("cost", tables.cost_table(self.results))]

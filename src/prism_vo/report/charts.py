@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as SVG text: they need no script, follow the page's colours and print sharply."""
+"""Where the parts of a chart lie, in pixels; ``templates/charts.html`` draws them as SVG.
+
+Such charts need no script, follow the page's colours and print sharply.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +20,7 @@ MOST_VERTICES = 1500
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart."""
+    """One line of a chart, in the units of its axes."""
 
     name: str
     x: Array
@@ -27,11 +29,66 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A labelled dot."""
+    """A labelled dot, in the units of the axes or in pixels."""
 
     x: float
     y: float
     text: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A number on an axis, at a pixel."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Polyline:
+    """A drawn line: its vertices as SVG writes them."""
+
+    name: str
+    points: str
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over common axes; without lines there is nothing to draw."""
+
+    width: int
+    height: int
+    x_label: str
+    y_label: str
+    x_ticks: tuple[Tick, ...] = ()
+    y_ticks: tuple[Tick, ...] = ()
+    lines: tuple[Polyline, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    left: int = LEFT
+    right: int = RIGHT
+    top: int = TOP
+    bottom: int = BOTTOM
+
+
+@dataclass(frozen=True)
+class Span:
+    """Neighbouring frames in the same state, as one rectangle."""
+
+    state: str
+    x: float
+    width: float
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A strip with one cell a frame."""
+
+    width: int
+    height: int
+    spans: tuple[Span, ...]
+    ticks: tuple[Tick, ...]
 
 
 def series(name: str, x: ArrayLike, y: ArrayLike) -> Series:
@@ -44,60 +101,47 @@ def series(name: str, x: ArrayLike, y: ArrayLike) -> Series:
 
 
 def line_chart(
-    lines: Sequence[Series], x_label: str, y_label: str, marks: Sequence[Mark] = (), from_zero: bool = True,
+    lines: Sequence[Series],
+    x_label: str,
+    y_label: str,
+    marks: Sequence[Mark] = (),
+    from_zero: bool = True,
     size: tuple[int, int] = (640, 230),
-) -> str:  # fmt: skip
-    """Lines over common axes, with a legend when there are several."""
+) -> LineChart:
+    """Lines over common axes that end at round numbers."""
     drawn = [line for line in lines if len(line.x)]
     if not drawn:
-        return '<p class="quiet">No values.</p>'
+        return LineChart(*size, x_label, y_label)
     x_ticks = ticks(min(s.x.min() for s in drawn), max(s.x.max() for s in drawn))
     low, high = min(s.y.min() for s in drawn), max(s.y.max() for s in drawn)
     y_ticks = ticks(min(0.0, low) if from_zero else low, high)
     axes = _Axes(size, (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1]))
-    parts = [axes.frame(x_ticks, y_ticks, x_label, y_label)]
-    for index, line in enumerate(drawn):
-        points = " ".join(f"{axes.px(x):.1f},{axes.py(y):.1f}" for x, y in zip(line.x, line.y))
-        parts.append(f'<polyline class="line c{index % 4}" points="{points}"/>')
-    for mark in marks:
-        parts.append(
-            f'<circle class="line c0" cx="{axes.px(mark.x):.1f}" cy="{axes.py(mark.y):.1f}" r="4.5"/>'
-            f'<text class="tag" x="{axes.px(mark.x):.1f}" y="{max(axes.py(mark.y) - 9, 11):.1f}" text-anchor="middle">'
-            f"{escape(mark.text)}</text>"
-        )
-    return _svg(size, "".join(parts), y_label) + (legend([s.name for s in drawn]) if len(drawn) > 1 else "")
+    return LineChart(
+        *size,
+        x_label,
+        y_label,
+        tuple(Tick(axes.px(x), f"{x:g}") for x in x_ticks),
+        tuple(Tick(axes.py(y), f"{y:g}") for y in y_ticks),
+        tuple(Polyline(s.name, axes.points(s)) for s in drawn),
+        tuple(Mark(axes.px(m.x), axes.py(m.y), m.text) for m in marks),
+    )
 
 
-def timeline(frames: Sequence[int], states: Sequence[str], size: tuple[int, int] = (1120, 62)) -> str:
+def timeline(frames: Sequence[int], states: Sequence[str], size: tuple[int, int] = (1120, 62)) -> Timeline:
     """A strip with one cell a frame; neighbours in the same state are one rectangle."""
-    width, height = size
-    span = max(len(frames), 1)
-    step = (width - 2 * RIGHT) / span
-    parts, start = [], 0
+    step = (size[0] - 2 * RIGHT) / max(len(frames), 1)
+    spans, start = [], 0
     for k in range(1, len(states) + 1):
         if k == len(states) or states[k] != states[start]:
-            parts.append(
-                f'<rect class="s-{states[start]}" x="{RIGHT + start * step:.2f}" y="4" '
-                f'width="{max((k - start) * step, 0.8):.2f}" height="28"><title>{states[start]}: frames '
-                f"{frames[start]}–{frames[k - 1]}</title></rect>"
-            )
+            width = max((k - start) * step, 0.8)
+            x = round(RIGHT + start * step, 2)
+            spans.append(Span(states[start], x, round(width, 2), frames[start], frames[k - 1]))
             start = k
-    for tick in ticks(frames[0], frames[-1], inside=True):
-        x = RIGHT + (tick - frames[0] + 0.5) * step
-        parts.append(f'<text x="{x:.1f}" y="{height - 12}" text-anchor="middle">{tick:g}</text>')
-    return _svg(size, "".join(parts), "state of every frame")
-
-
-def legend(names: Sequence[str]) -> str:
-    """Names with the colour of their line."""
-    items = (
-        f'<i class="key" style="border-color:var({_VARIABLES[k % 4]})"></i>{escape(n)}'
-        for k, n in enumerate(names)
+    numbers = (
+        Tick(round(RIGHT + (tick - frames[0] + 0.5) * step, 1), f"{tick:g}")
+        for tick in ticks(frames[0], frames[-1], inside=True)
     )
-    return f'<div class="legend">{"".join(items)}</div>'
-
-
-_VARIABLES = ("--accent", "--truth", "--good", "--second")
+    return Timeline(*size, tuple(spans), tuple(numbers))
 
 
 def ticks(low: float, high: float, wanted: int = 5, inside: bool = False) -> list[float]:
@@ -121,32 +165,12 @@ class _Axes:
 
     def px(self, x: float) -> float:
         low, high = self.x_range
-        return LEFT + (x - low) / (high - low) * (self.size[0] - LEFT - RIGHT)
+        return round(float(LEFT + (x - low) / (high - low) * (self.size[0] - LEFT - RIGHT)), 1)
 
     def py(self, y: float) -> float:
         low, high = self.y_range
-        return self.size[1] - BOTTOM - (y - low) / (high - low) * (self.size[1] - TOP - BOTTOM)
+        inner = self.size[1] - TOP - BOTTOM
+        return round(float(self.size[1] - BOTTOM - (y - low) / (high - low) * inner), 1)
 
-    def frame(self, x_ticks: list[float], y_ticks: list[float], x_label: str, y_label: str) -> str:
-        width, height = self.size
-        out = []
-        for y in y_ticks:
-            at = self.py(y)
-            out.append(f'<line class="rule" x1="{LEFT}" x2="{width - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-            out.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:g}</text>')
-        for x in x_ticks:
-            out.append(
-                f'<text x="{self.px(x):.1f}" y="{height - BOTTOM + 15}" text-anchor="middle">{x:g}</text>'
-            )
-        middle = (LEFT + width - RIGHT) / 2
-        out.append(f'<text x="{middle}" y="{height - 5}" text-anchor="middle">{escape(x_label)}</text>')
-        centre = (TOP + height - BOTTOM) / 2
-        out.append(
-            f'<text x="13" y="{centre}" text-anchor="middle" transform="rotate(-90 13 {centre})">'
-            f"{escape(y_label)}</text>"
-        )
-        return "".join(out)
-
-
-def _svg(size: tuple[int, int], content: str, label: str) -> str:
-    return f'<svg viewBox="0 0 {size[0]} {size[1]}" role="img" aria-label="{escape(label)}">{content}</svg>'
+    def points(self, line: Series) -> str:
+        return " ".join(f"{self.px(x)},{self.py(y)}" for x, y in zip(line.x, line.y))

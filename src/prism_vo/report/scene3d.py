@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.report.pictures import Scale, map_table
+from prism_vo.report.truth import truth_in_estimate
 
 if TYPE_CHECKING:
     from prism_vo.cloud import PointCloud
     from prism_vo.evaluate.metrics import AlignedError
     from prism_vo.pipeline import RunResult
-    from prism_vo.trajectory import Trajectory
 
 MOST_POINTS = 100_000  # of the cloud
 MOST_VERTICES = 4000  # of a path
@@ -43,15 +43,22 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
     every = max(1, len(keyframes) // MOST_CAMERAS)
     grain = float(np.clip(0.6 / np.sqrt(len(points) + 1), 0.002, 0.016))  # few points are drawn larger
     return {
-        "cloud": _encoded(cloud.points.astype("<f4")), "colors": _encoded(colors),
+        "cloud": _encoded(cloud.points.astype("<f4")),
+        "colors": _encoded(colors),
         "sigma_colors": _encoded(certain.colors(sigma / distance)),
         "height_colors": _encoded(height.colors(points[:, 1])),
-        "path": [_line(part) for part in _segments(result)], "truth": _line(truth),
-        "cameras": [[_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]],
-        "centre": _rounded(centre), "radius": round(radius, 4), "floor": round(floor, 4),
-        "grain": round(radius * grain, 6), "aspect": view.height / view.width,
+        "path": [_line(part) for part in _segments(result)],
+        "truth": _line(truth),
+        "cameras": [
+            [_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]
+        ],
+        "centre": _rounded(centre),
+        "radius": round(radius, 4),
+        "floor": round(floor, 4),
+        "grain": round(radius * grain, 6),
+        "aspect": view.height / view.width,
         "camera": round(min(0.035 * radius, 0.06 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
-    }  # fmt: skip
+    }
 
 
 def _thinned(cloud: PointCloud) -> PointCloud:
@@ -63,13 +70,6 @@ def _thinned(cloud: PointCloud) -> PointCloud:
         None if cloud.colors is None else cloud.colors[keep],
         None if cloud.sigma is None else cloud.sigma[keep],
     )
-
-
-def truth_in_estimate(truth: Trajectory | None, alignment: AlignedError | None) -> Array:
-    """Positions of the truth (M, 3) brought into the world of the estimate; empty without an alignment."""
-    if truth is None or alignment is None:
-        return np.zeros((0, 3))
-    return alignment.transform.inverse().apply(truth.positions)
 
 
 def _segments(result: RunResult) -> list[Array]:

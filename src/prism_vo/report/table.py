@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of text cells, written as plain text, Markdown, LaTeX, CSV or HTML. No I/O."""
+"""One table of text cells, written as plain text, Markdown, LaTeX or CSV. No I/O."""
 
 from __future__ import annotations
 
 import csv
-import html
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,18 +97,6 @@ class Table:
         writer.writerow(self.columns)
         writer.writerows(self.rows)
         return out.getvalue()
-
-    def html(self) -> str:
-        """A <figure> with a caption."""
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in self.rows
-        )
-        note = f"<p class='note'>{html.escape(self.note)}</p>" if self.note else ""
-        return (
-            f"<figure><figcaption>{html.escape(self.title)}</figcaption>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>{note}</figure>\n"
-        )
 
 
 def latex_text(text: str) -> str:

@@ -18,6 +18,7 @@ from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.report.pictures import CLASS_COLORS, depth_scale, sigma_scale
 from prism_vo.report.snapshots import selected_points, to_bytes
 from prism_vo.report.stages import STAGES
+from prism_vo.report.truth import own_alignment, truth_in_estimate
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -91,9 +92,6 @@ class RerunSink:
 
     def on_end(self, result: RunResult) -> None:
         """Final path, truth in the same world, and the whole cloud."""
-        from prism_vo.report.page import own_alignment
-        from prism_vo.report.scene3d import truth_in_estimate
-
         final = result.trajectory.positions
         self.recording.log("world/path", self.rr.LineStrips3D([final], colors=[PATH_COLOR]))
         truth = truth_in_estimate(result.truth, own_alignment(result))

@@ -5,23 +5,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement, $ = (id) => document.getElementById(id);
 
-  function theme(name) {
-    root.dataset.theme = name;
-    if (window.prismViewer) window.prismViewer.draw();
-  }
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  theme(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-  $("theme").addEventListener("click", () => theme(root.dataset.theme === "dark" ? "light" : "dark"));
-  let before = root.dataset.theme;
-  window.addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
-    theme("light");
-    document.querySelectorAll("details").forEach((d) => { d.open = true; });
-  });
-  window.addEventListener("afterprint", () => theme(before));
-
   const viewer = window.prismViewer = new Viewer($("space"), data.scene);
+  document.addEventListener("themechange", () => viewer.draw());
   document.querySelectorAll("[data-show]").forEach((button) => button.addEventListener("click", () => {
     const name = button.dataset.show;
     viewer.show[name] = !viewer.show[name];

@@ -11,6 +11,19 @@ from pathlib import Path
 from typing import Any
 
 EXECUTABLE = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--window-size=1280,900",
+    "--virtual-time-budget=6000",
+    "--enable-logging=stderr",
+)
 ERRORS = "<script>window.pageErrors=[];window.onerror=(m)=>{window.pageErrors.push(String(m))};</script>"
 REPORT = """<script>window.addEventListener("load", async () => {
   const wait = () => new Promise((done) => setTimeout(done, 60));
@@ -30,14 +43,10 @@ def probe(page: Path, script: str, folder: Path) -> tuple[Any, list[str], list[s
     text = page.read_text(encoding="utf-8").replace("<head>", "<head>" + ERRORS, 1)
     copy = folder / "probed.html"
     copy.write_text(text.replace("</body>", REPORT % script + "</body>", 1), encoding="utf-8")
-    done = subprocess.run(
-        [EXECUTABLE, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         f"--user-data-dir={folder / 'profile'}", "--window-size=1280,900", "--virtual-time-budget=6000",
-         "--enable-logging=stderr", "--dump-dom", copy.as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [EXECUTABLE, *OPTIONS, profile, "--dump-dom", copy.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     start = done.stdout.index('<pre id="probe">') + len('<pre id="probe">')
-
     answer = json.loads(base64.b64decode(done.stdout[start : done.stdout.index("</pre>", start)]))
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     return answer["found"], answer["errors"], console
