@@ -20,10 +20,12 @@ CITATION = re.compile(r"docs/([a-z-]+\.md)(?:``)?(?:, (eq\.|section) (\d+)(?:[â€
 
 @pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="MkDocs is not installed (extra docs)")
 def test_builds_strictly(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    command = [
+        sys.executable,
+        *["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"],
+        str(tmp_path / "site"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "site" / "method" / "index.html").is_file()
 

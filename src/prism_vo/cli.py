@@ -29,7 +29,7 @@ COMMANDS = (
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),
     ("demo", "demo:demo", "Simulate a short recording, track it, and print the errors against the truth."),
-)  # fmt: skip
+)
 
 
 def build_app() -> App:

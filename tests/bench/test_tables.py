@@ -69,10 +69,12 @@ def record(sequence: str, method: str, run: int, d_s: float | None, status: str 
 def test_failed_runs_count_as_infinite() -> None:
     results = Results(
         (
-            record("a", "m", 0, 1.01), record("a", "m", 1, 1.03),
-            record("b", "m", 0, 1.2), record("b", "m", 1, None, "failed"),
+            record("a", "m", 0, 1.01),
+            record("a", "m", 1, 1.03),
+            record("b", "m", 0, 1.2),
+            record("b", "m", 1, None, "failed"),
         )
-    )  # fmt: skip
+    )
     assert results.per_sequence(D_S, "m") == [pytest.approx(1.02), math.inf]
     assert results.overall(D_S, "m") == math.inf
     assert middle([1.0, 2.0, math.inf]) == 2.0 and middle([]) == math.inf

@@ -127,8 +127,11 @@ def test_slope_of_inverse_virtual_depth_is_the_numeric_one(case, name):
 def test_both_views_share_one_principal_point_and_size(camera):
     central, focal = camera.view("central"), camera.view("focal")
     assert (central.cx, central.cy, central.width, central.height) == (
-        focal.cx, focal.cy, focal.width, focal.height,
-    )  # fmt: skip
+        focal.cx,
+        focal.cy,
+        focal.width,
+        focal.height,
+    )
     k = camera.tf_scale
     # pixel 0 of the focused image covers raw pixels 0 … k−1, so its centre is their mean
     assert camera.raw_from_tf([0.0, 0.0]) == pytest.approx([(k - 1) / 2] * 2)

@@ -85,8 +85,11 @@ def _start_worker(job: Job, attempt: Path) -> int:
     with (attempt / "log.txt").open("wb") as log:
         worker = subprocess.Popen(
             [sys.executable, "-m", "prism_vo.bench.jobs", str(attempt)],
-            stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+        )
         try:
             worker.communicate(json.dumps(asdict(job)).encode(), timeout=job.timeout)
         except subprocess.TimeoutExpired:

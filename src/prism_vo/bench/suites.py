@@ -25,10 +25,16 @@ SUITES: tuple[Suite, ...] = get_args(Suite)
 SCENES: dict[Suite, tuple[str, ...]] = {
     "loops": tuple(f"seq_{k:03d}" for k in range(1, 12)),
     "close-range": (
-        "01_plants", "02_tools", "03_books", "04_toys", "05_wires", "06_kitchen", "07_workshop",
+        "01_plants",
+        "02_tools",
+        "03_books",
+        "04_toys",
+        "05_wires",
+        "06_kitchen",
+        "07_workshop",
     ),
     "fan": ("fan",),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -150,9 +150,16 @@ def cost_table(results: Results) -> Table:
         details = sorted({r["detail"] for r in good if r.get("detail") and "keyframes" not in r["detail"]})
         remark = NOT_INSTALLED if not results.installed(method) else ", ".join(details[:2])
         rows.append(
-            (method, str(len(records)), str(len(records) - len(good)), str(frames), number(tracked, 4),
-             number(milliseconds), remark)
-        )  # fmt: skip
+            (
+                method,
+                str(len(records)),
+                str(len(records) - len(good)),
+                str(frames),
+                number(tracked, 4),
+                number(milliseconds),
+                remark,
+            )
+        )
     note = "Time includes reading and decoding; jobs may have shared the machine, so compare with care."
     return Table("Tracking and time", columns, tuple(rows), note)
 

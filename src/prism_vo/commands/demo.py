@@ -76,10 +76,11 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     )
     say("compiling the odometry (first run only)")
     return pipeline.run(
-        open_sequence(recording), out=out / RESULTS,
+        open_sequence(recording),
+        out=out / RESULTS,
         sinks=[_Announcement(say), ReportSink(out / RESULTS)],
         progress=lambda done, total, report: say(f"tracking, {report.status}", done, total),
-    )  # fmt: skip
+    )
 
 
 class _Announcement:

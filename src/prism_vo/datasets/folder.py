@@ -45,9 +45,13 @@ class FolderLoader:
         description = path / "decoded.yaml"
         decoded = load_decoded_format(description) if files.focused and description.is_file() else None
         return assemble(
-            path, calibration, files,
-            _first_existing(path, "times.txt"), _first_existing(path, "groundtruth.txt"), decoded,
-        )  # fmt: skip
+            path,
+            calibration,
+            files,
+            _first_existing(path, "times.txt"),
+            _first_existing(path, "groundtruth.txt"),
+            decoded,
+        )
 
 
 def _images(folder: Path, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> tuple[Path, ...]:

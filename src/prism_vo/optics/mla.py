@@ -55,9 +55,18 @@ class MicroLensArray:
         kinds = np.mod(grid[:, 0] - grid[:, 1], len(mla.lens_types)).astype(np.int32)
         lens_centres = camera.lens_centres(undistort(camera.calibration, centres[on]))
         return cls(
-            axes, origin, grid, centres[on], lens_centres, kinds, index, int(i_min), int(j_min),
-            mla.pitch_px, radius - mla.border_px,
-        )  # fmt: skip
+            axes=axes,
+            origin=origin,
+            grid=grid,
+            image_centres=centres[on],
+            lens_centres=lens_centres,
+            lens_type=kinds,
+            index=index,
+            i_min=int(i_min),
+            j_min=int(j_min),
+            diameter=mla.pitch_px,
+            usable_radius=radius - mla.border_px,
+        )
 
     def __len__(self) -> int:
         return len(self.grid)

@@ -42,9 +42,16 @@ def owner_maps(array: MicroLensArray, width: int, height: int) -> OwnerMaps:
     usable = np.empty((height, width), np.bool_)
     inverse: Array = np.linalg.inv(array.axes).astype(np.float64)
     _owner_kernel(
-        array.origin, array.axes, inverse, array.index, array.i_min, array.j_min,
-        array.usable_radius, owner, usable,
-    )  # fmt: skip
+        array.origin,
+        array.axes,
+        inverse,
+        array.index,
+        array.i_min,
+        array.j_min,
+        array.usable_radius,
+        owner,
+        usable,
+    )
     return OwnerMaps(owner, usable)
 
 
@@ -64,9 +71,18 @@ def lenses_seeing(
     """Lenses that see the virtual points x_V (N, 2) (raw px) at virtual depths v (N,) (kernel)."""
     search = _search(camera, array, x_virtual, virtual_depth)
     arguments = (
-        search.x, search.v, search.base, search.half_width, array.index, array.i_min, array.j_min,
-        array.lens_centres, camera.principal_point, camera.lam, array.usable_radius,
-    )  # fmt: skip
+        search.x,
+        search.v,
+        search.base,
+        search.half_width,
+        array.index,
+        array.i_min,
+        array.j_min,
+        array.lens_centres,
+        camera.principal_point,
+        camera.lam,
+        array.usable_radius,
+    )
     counts = np.zeros(len(search.v), np.int64)
     nothing = np.empty(0, np.int32)
     _seen_kernel(*arguments, counts, counts, nothing, False)

@@ -18,8 +18,20 @@ def error_table(
     results: Mapping[str, TrajectoryMetrics], alignments: Sequence[Alignment], rpe_delta: float
 ) -> Table:
     """Absolute and relative pose errors, one row an estimate and alignment."""
-    columns = ("estimate", "alignment", "poses", "covered %", "path m", "RMSE_t m", "RMSE_t %", "RMSE_r °",
-               "max m", "RPE m", "RPE °", "scale error %")  # fmt: skip
+    columns = (
+        "estimate",
+        "alignment",
+        "poses",
+        "covered %",
+        "path m",
+        "RMSE_t m",
+        "RMSE_t %",
+        "RMSE_r °",
+        "max m",
+        "RPE m",
+        "RPE °",
+        "scale error %",
+    )
     rows = []
     for name, result in results.items():
         for alignment in alignments:

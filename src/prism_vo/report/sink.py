@@ -111,15 +111,19 @@ def _captions(
     near, far = (_depth_text(view, rho) if measured else "" for rho in (scale.high, scale.low))
     r = snapshot.residuals
     inside, terms = r.grey[np.isfinite(r.grey)], r.sigmas[np.isfinite(r.sigmas)]
+    outliers = len(r.grey) - len(inside)
     where = "everywhere" if dense is not None else "at the selected points" if measured else "nowhere"
     return {
-        "count-used": str(counts[0]), "count-uncertain": str(counts[1]), "count-none": str(counts[2]),
-        "depth-where": where, "sigma-where": where,
-        "depth-far": far, "depth-near": near,
-        "photometric-note": f"{len(inside)} points, median |r| {_median(inside)} grey, "
-                            f"{len(r.grey) - len(inside)} outliers (yellow)",
+        "count-used": str(counts[0]),
+        "count-uncertain": str(counts[1]),
+        "count-none": str(counts[2]),
+        "depth-where": where,
+        "sigma-where": where,
+        "depth-far": far,
+        "depth-near": near,
+        "photometric-note": f"{len(inside)} points, median |r| {_median(inside)} grey, {outliers} outliers (yellow)",
         "residual-note": f"{len(terms)} depth terms, median |r| {_median(terms)} σ",
-    }  # fmt: skip
+    }
 
 
 def _depth_text(view: FocusedView, rho: float) -> str:

@@ -106,9 +106,14 @@ class RerunSink:
         self.recording.log(path, rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))
         self.recording.log(
             f"{path}/image",
-            rr.Pinhole(focal_length=view.focal_px, principal_point=(view.cx, view.cy), width=view.width,
-                       height=view.height, image_plane_distance=0.1),
-        )  # fmt: skip
+            rr.Pinhole(
+                focal_length=view.focal_px,
+                principal_point=(view.cx, view.cy),
+                width=view.width,
+                height=view.height,
+                image_plane_distance=0.1,
+            ),
+        )
 
     def _keyframe(self, odometry: Odometry) -> None:
         rr, rec, points = self.rr, self.recording, selected_points(odometry.window)
