@@ -31,6 +31,5 @@ LIFMCR_RMSE: dict[str, tuple[tuple[float, float], ...]] = {
     "07": ((110.87, 11.86), (253.36, 162.17), (225.55, 21.12), (5.87, 1.99)),
 }
 
-# η of one sequence (1782 frames): range of the plot, and its values in a far and in a near scene
+# η of one sequence (1782 frames): range of the plot
 ETA_RANGE = (1250.0, 2800.0)
-ETA_FAR, ETA_NEAR = 1470.0, 2627.0

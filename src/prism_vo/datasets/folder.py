@@ -30,7 +30,8 @@ class FolderLoader:
         """Open the folder; images are read later, one at a time."""
         if not (path / "camera.yaml").is_file():
             raise InputError(
-                f"{path}: camera.yaml is missing; make one with import-calibration or calibrate."
+                f"{path}: camera.yaml is missing; make one of the vendor's files with "
+                "`prism-vo import-calibration`, or write it by hand."
             )
         calibration = load_calibration(path / "camera.yaml")
         files = SequenceFiles(

@@ -65,7 +65,6 @@ class Renderer:
         self._side, self._threads = side, max(1, threads)
         self._rays = sensor_rays(calibration, aperture, samples)
         self._cfa = cfa_table(calibration.sensor.bayer)
-        self.rays_per_frame = int((self._rays.weight > 0).sum()) * samples
 
     @property
     def vignetting(self) -> Floats:
