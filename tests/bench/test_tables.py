@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in all formats, and the questions asked of benchmark records."""
+"""The benchmark's tables, and the questions asked of its records."""
 
 from __future__ import annotations
 
-import csv
 import math
 
 import pytest
@@ -11,46 +10,6 @@ import pytest
 from prism_vo.bench import published
 from prism_vo.bench.results import D_S, RMSE_T, Results, middle
 from prism_vo.bench.tables import median_table, threshold_table
-from prism_vo.report.table import Table, latex_text, number
-
-TABLE = Table(
-    "Errors & more",
-    ("method", "d_s' < 1.05", "RMSE_t %"),
-    (("a_b", "1", "2.5"), ("c|d", "–", "3")),
-    "50 % of runs.",
-)
-
-
-def test_markdown_latex_csv_and_text_hold_the_same_cells() -> None:
-    markdown = TABLE.markdown().splitlines()
-    assert markdown[2] == "| method | d_s' < 1.05 | RMSE_t % |" and "c\\|d" in markdown[5]
-    latex = TABLE.latex()
-    assert r"a\_b & 1 & 2.5 \\" in latex and r"RMSE\_t \%" in latex and r"50 \% of runs" in latex
-    rows = list(csv.reader(line for line in TABLE.csv().splitlines() if not line.startswith("#")))
-    assert rows == [list(TABLE.columns), *map(list, TABLE.rows)]
-    assert "c|d" in TABLE.text()
-    with pytest.raises(ValueError, match="2 cells under 1"):
-        Table("t", ("a",), (("1", "2"),))
-
-
-def test_latex_escapes_everything_special() -> None:
-    assert latex_text(r"\$%_{}&#~^") == (r"\textbackslash{}\$\%\_\{\}\&\#\textasciitilde{}\textasciicircum{}")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (1.0, "1.00"),
-        (123.456, "123"),
-        (0.012345, "0.0123"),
-        (12345.6, "12346"),
-        (None, "–"),
-        (math.nan, "–"),
-    ],
-)
-def test_numbers_have_three_digits(value: float | None, text: str) -> None:
-    assert number(value) == text
 
 
 def record(sequence: str, method: str, run: int, d_s: float | None, status: str = "ok") -> dict:  # type: ignore[type-arg]
