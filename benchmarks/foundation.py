@@ -7,13 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import numpy as np
-
 from benchmarks.workload import Workload
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
-from prism_vo.optics.visibility import lenses_seeing, neighbour_table, owner_maps
+from prism_vo.optics.visibility import owner_maps
 
 SIDE = 2048
 CALIBRATION = Calibration.model_validate(
@@ -38,17 +36,12 @@ CALIBRATION = Calibration.model_validate(
 def workloads() -> Iterator[Workload]:
     """What the foundation is timed on."""
     camera = PlenopticCamera.from_calibration(CALIBRATION)
-    array = MicroLensArray.of(camera)
-    points = np.random.default_rng(0).uniform(0, SIDE, (100_000, 2))
 
     def maps() -> None:
-        fresh = MicroLensArray.of(camera)
-        owner_maps(fresh, SIDE, SIDE)
-        neighbour_table(fresh, fresh.baselines(6 * fresh.diameter)[0])
+        owner_maps(MicroLensArray.of(camera), SIDE, SIDE)
 
     def help_page() -> None:
         subprocess.run([sys.executable, "-m", "prism_vo", "--help"], stdout=subprocess.DEVNULL, check=True)
 
-    yield Workload("all micro-lens maps, 2048² sensor", maps)
-    yield Workload("lenses that see 100,000 points", lambda: lenses_seeing(camera, array, points, 3.0))
+    yield Workload("micro-lens grid and owner of every pixel, 2048² sensor", maps)
     yield Workload("prism-vo --help", help_page)

@@ -128,9 +128,12 @@ def accuracy(sequence: Sequence, simulation: Simulation | None) -> dict[str, flo
         if variant == "full":
             m = result.metrics
             figures = {
-                "ate_percent": m.se3.rmse_t_percent, "rotation_deg": m.se3.rmse_r_deg,
-                "scale_error_percent": 100 * m.scale_error, "shape_percent": m.sim3.rmse_t_percent, "lost": result.lost,
-            }  # fmt: skip
+                "ate_percent": m.se3.rmse_t_percent,
+                "rotation_deg": m.se3.rmse_r_deg,
+                "scale_error_percent": 100 * m.scale_error,
+                "shape_percent": m.sim3.rmse_t_percent,
+                "lost": result.lost,
+            }
     return figures
 
 

@@ -60,16 +60,21 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     a = parser.parse_args()
     scene, pose = build_scene(a.scene), plan(CATALOGUE[a.scene].path, None, 0).poses[0]
-    print(f"scene {a.scene}, {a.samples} samples a pixel, {a.threads} threads, best of {a.repeat}, "
-          f"at most {trace.MAX_BOUNCES} bounces")  # fmt: skip
+    print(
+        f"scene {a.scene}, {a.samples} samples a pixel, {a.threads} threads, best of {a.repeat}, "
+        f"at most {trace.MAX_BOUNCES} bounces"
+    )
     print("camera     s/frame   Mray   Mray/s   embree alone Mray/s   ratio")
     for name in a.camera:
         renderer = Renderer(preset_camera(name), scene, samples=a.samples, threads=a.threads)
         renderer.raw(pose)
         embree, rays = only_embree(renderer, pose)
         frame, alone = best_of(a.repeat, lambda r=renderer: r.raw(pose)), best_of(a.repeat, embree)
-        print(f"{name:9s} {frame:8.3f} {rays / 1e6:6.2f} {rays / frame / 1e6:8.2f} {rays / alone / 1e6:21.2f} "
-              f"{alone / frame:7.2f}", flush=True)  # fmt: skip
+        print(
+            f"{name:9s} {frame:8.3f} {rays / 1e6:6.2f} {rays / frame / 1e6:8.2f} {rays / alone / 1e6:21.2f} "
+            f"{alone / frame:7.2f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import cv2
 import numpy as np
 
 from prism_vo import Decoder, open_sequence
+from prism_vo.report.pictures import depth_scale
 from prism_vo.simulate.options import SimulateOptions
 from prism_vo.simulate.write import simulate_sequence
-from prism_vo.view.pictures import depth_scale
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -14,7 +14,7 @@ import pytest
 from prism_vo import __version__, cli
 from prism_vo.cli import COMMANDS, main
 from prism_vo.cloud import PointCloud, write_ply
-from prism_vo.errors import InputError, PrismError, TrackingLostError
+from prism_vo.errors import InputError, PrismError
 
 sys.path.insert(0, str(Path(__file__).parent / "datasets"))
 sys.path.insert(0, str(Path(__file__).parent / "optics"))
@@ -75,7 +75,6 @@ def test_wrong_use_is_one_sentence_and_exit_2(arguments, words, capsys):
     [
         (InputError("a: is wrong."), 2, "a: is wrong."),
         (PrismError("b."), 2, "b."),
-        (TrackingLostError("Lost at frame 3."), 3, "Lost at frame 3."),
         (PermissionError(13, "Permission denied", "/root/x"), 2, "/root/x: Permission denied."),
         (OSError(28, "No space left on device"), 2, "No space left on device"),
         (KeyboardInterrupt(), 130, "Interrupted."),

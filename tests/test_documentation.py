@@ -20,10 +20,12 @@ CITATION = re.compile(r"docs/([a-z-]+\.md)(?:``)?(?:, (eq\.|section) (\d+)(?:[â€
 
 @pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="MkDocs is not installed (extra docs)")
 def test_builds_strictly(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    command = [
+        sys.executable,
+        *["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"],
+        str(tmp_path / "site"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "site" / "method" / "index.html").is_file()
 
@@ -69,13 +71,14 @@ def test_readme_links_lead_somewhere() -> None:
         assert (ROOT / link).exists(), link
 
 
-def test_pages_name_only_commands_that_exist() -> None:
+def test_pages_and_messages_name_only_commands_that_exist() -> None:
     from prism_vo.cli import COMMANDS
 
     known = {name for name, _, _ in COMMANDS}
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    sources = (ROOT / "src").rglob("*.py")
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *sources]:
         for command in re.findall(r"prism-vo ([a-z][a-z-]+)", page.read_text(encoding="utf-8")):
             assert command in known or command in WORDS, f"{page.name}: prism-vo {command}"
 
 
-WORDS = {"follows", "is", "and"}  # "prism-vo follows a camera": a sentence, not a command
+WORDS = {"follows", "is", "and", "reads"}  # "prism-vo follows a camera": a sentence, not a command

@@ -120,18 +120,22 @@ def flow_figure() -> Drawing:
     """How a frame passes through the program."""
     d = Drawing(900, 300)
     top = [
-        (20, "datasets/", "raw image, time", "#5f3dc4"), (195, "lightfield/", "focus: TF image", LENS),
-        (370, "tracking/", "pose of the frame", LENS), (545, "odometry.py", "keyframe?", NEAR),
+        (20, "datasets/", "raw image, time", "#5f3dc4"),
+        (195, "lightfield/", "focus: TF image", LENS),
+        (370, "tracking/", "pose of the frame", LENS),
+        (545, "odometry.py", "keyframe?", NEAR),
         (720, "results.py", "path, map, report", "#5f3dc4"),
-    ]  # fmt: skip
+    ]
     for x, title, detail, color in top:
         d.box(x, 30, 150, 54, title, detail, color)
     for x in (170, 345, 520, 695):
         d.line((x + 2, 57), (x + 22, 57), arrow=True)
     low = [
-        (195, "measure", "ρ_v and σ at points"), (370, "mapping/select", "pixels become candidates"),
-        (545, "mapping/window", "photo + depth terms"), (720, "marginalise", "prior of what left"),
-    ]  # fmt: skip
+        (195, "measure", "ρ_v and σ at points"),
+        (370, "mapping/select", "pixels become candidates"),
+        (545, "mapping/window", "photo + depth terms"),
+        (720, "marginalise", "prior of what left"),
+    ]
     for x, title, detail in low:
         d.box(x, 180, 150, 54, title, detail)
     d.line((620, 84), (620, 178), arrow=True)
@@ -147,7 +151,8 @@ def flow_figure() -> Drawing:
     d.text(
         450,
         275,
-        "optics/ (the camera) · se3.py · config.py · types.py are used by all; view/ and evaluate/ only look on",
+        "optics/ (the camera) · se3.py · config.py · types.py are used by all; "
+        "evaluate/, report/ and view/ only look on",
         MUTED,
         size=13,
     )

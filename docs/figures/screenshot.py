@@ -12,6 +12,7 @@ from pathlib import Path
 import cv2
 
 OUT = Path(__file__).resolve().parent / "report.jpg"
+OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=4000"]
 SIZE = (1240, 1790)  # tiles, 3-D view, errors and keyframe pictures
 
 
@@ -21,12 +22,15 @@ def main(report: Path) -> None:
         sys.exit("No Chromium found; install it to take screenshots.")
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "shot.png"
-        subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             f"--window-size={SIZE[0]},{SIZE[1]}", "--virtual-time-budget=4000", f"--screenshot={shot}",
-             report.resolve().as_uri()],
-            check=True, capture_output=True, timeout=120,
-        )  # fmt: skip
+        command = [
+            browser,
+            *OPTIONS,
+            f"--user-data-dir={folder}/profile",
+            f"--window-size={SIZE[0]},{SIZE[1]}",
+            f"--screenshot={shot}",
+            report.resolve().as_uri(),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
         cv2.imwrite(str(OUT), cv2.imread(str(shot)), [cv2.IMWRITE_JPEG_QUALITY, 82])
     print(OUT)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 from cyclopts import App, CycloptsError
 
@@ -20,7 +19,6 @@ COMMANDS = (
     ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
     ("config", "config:config", "Print all settings with their defaults and comments."),
     ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' files."),
-    ("calibrate", "calibrate:calibrate", "Calibrate the micro-lens grid and the optics from images."),
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
@@ -29,11 +27,11 @@ COMMANDS = (
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),
     ("demo", "demo:demo", "Simulate a short recording, track it, and print the errors against the truth."),
-)  # fmt: skip
+)
 
 
 def build_app() -> App:
-    """The application with every command whose module is installed."""
+    """The application with every command; their modules are loaded when they are called."""
     app = App(
         name="prism-vo",
         help="Metric visual odometry with a single focused plenoptic camera.",
@@ -44,9 +42,7 @@ def build_app() -> App:
     )
     for name, target, help_line in COMMANDS:
         module, function = target.split(":")
-        path = f"prism_vo.commands.{module}"
-        if find_spec(path) is not None:
-            app.command(f"{path}:{function}", name=name, help=help_line)
+        app.command(f"prism_vo.commands.{module}:{function}", name=name, help=help_line)
     return app
 
 

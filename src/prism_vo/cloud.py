@@ -14,11 +14,17 @@ from prism_vo.arrays import Floats
 from prism_vo.atomic import write_bytes_atomically
 from prism_vo.errors import InputError
 
-_TYPES = {
-    "float": "<f4", "float32": "<f4", "double": "<f8", "float64": "<f8",
-    "char": "i1", "int8": "i1", "short": "<i2", "int16": "<i2", "int": "<i4", "int32": "<i4",
-    "uchar": "u1", "uint8": "u1", "ushort": "<u2", "uint16": "<u2", "uint": "<u4", "uint32": "<u4",
-}  # fmt: skip
+_PLY_NAMES = {
+    "<f4": ("float", "float32"),
+    "<f8": ("double", "float64"),
+    "i1": ("char", "int8"),
+    "<i2": ("short", "int16"),
+    "<i4": ("int", "int32"),
+    "u1": ("uchar", "uint8"),
+    "<u2": ("ushort", "uint16"),
+    "<u4": ("uint", "uint32"),
+}
+_TYPES = {name: dtype for dtype, names in _PLY_NAMES.items() for name in names}
 _COLORS = ("red", "green", "blue")
 _MAX_HEADER = 65536
 

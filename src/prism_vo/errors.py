@@ -26,9 +26,3 @@ class MissingExtraError(PrismError):
 
 class DegenerateError(PrismError):
     """The data do not determine what was asked for (too few poses, a straight line, no overlap)."""
-
-
-class TrackingLostError(PrismError):
-    """Tracking was lost and could not be recovered; what was estimated until then is on disk."""
-
-    exit_code = 3

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from prism_vo.datasets.sequence import Sequence
     from prism_vo.odometry import FrameReport, Odometry
 
-TRAJECTORY, KEYFRAMES, POINTS, STATS, SETTINGS = (
-    "trajectory.txt", "keyframes.txt", "points.ply", "stats.jsonl", "config.yaml",
-)  # fmt: skip
+TRAJECTORY = "trajectory.txt"
+KEYFRAMES = "keyframes.txt"
+POINTS = "points.ply"
+STATS = "stats.jsonl"
+SETTINGS = "config.yaml"
 
 
 class ResultsFolder:
@@ -81,24 +83,39 @@ def check_free(path: Path, force: bool) -> None:
 def frame_statistics(report: FrameReport) -> dict[str, Any]:
     """One line of stats.jsonl."""
     out: dict[str, Any] = {
-        "frame": report.index, "time": report.time, "state": report.status, "segment": report.segment,
+        "frame": report.index,
+        "time": report.time,
+        "state": report.status,
+        "segment": report.segment,
         "keyframe": report.keyframe,
-    }  # fmt: skip
+    }
     if report.track is not None:
         t = report.track
         out |= {
-            "rms": t.rms, "visible": t.visible, "inliers": t.inliers, "flow": t.flow, "gain": t.brightness.gain,
+            "rms": t.rms,
+            "visible": t.visible,
+            "inliers": t.inliers,
+            "flow": t.flow,
+            "gain": t.brightness.gain,
             "offset": t.brightness.offset,
-        }  # fmt: skip
+        }
     if report.mapping is not None:
         m = report.mapping
         out |= {
-            "eta": m.eta, "noise": m.noise, "energy_before": m.energies[0], "energy_after": m.energies[-1],
-            "photometric_residuals": m.photometric_residuals, "depth_residuals": m.depth_residuals,
-            "active_points": m.active, "candidates": m.candidates, "activated": m.activated,
-            "marginalised_points": m.marginalised_points, "left": m.left, "healthy": m.healthy,
+            "eta": m.eta,
+            "noise": m.noise,
+            "energy_before": m.energies[0],
+            "energy_after": m.energies[-1],
+            "photometric_residuals": m.photometric_residuals,
+            "depth_residuals": m.depth_residuals,
+            "active_points": m.active,
+            "candidates": m.candidates,
+            "activated": m.activated,
+            "marginalised_points": m.marginalised_points,
+            "left": m.left,
+            "healthy": m.healthy,
             "scale_sigma": None if np.isnan(m.scale_sigma) else m.scale_sigma,
-        }  # fmt: skip
+        }
     out["seconds"] = {stage: round(value, 6) for stage, value in report.seconds.items()}
     return {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in out.items()}
 

@@ -61,8 +61,11 @@ def parse_strict(model: type[Model], data: Any, path: Path, kind: type[PrismErro
     """Validate ``data``; pydantic's list of faults becomes one sentence with a suggestion."""
     return validate_json(
         lambda text: model.model_validate_json(text, strict=True),
-        data, path, kind, lambda location: _known_keys(model, location),
-    )  # fmt: skip
+        data,
+        path,
+        kind,
+        lambda location: _known_keys(model, location),
+    )
 
 
 def validate_json(

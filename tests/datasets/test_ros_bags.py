@@ -39,9 +39,14 @@ def message(store: Any, image: np.ndarray[Any, Any], encoding: str, time: float,
     header = store.types["std_msgs/msg/Header"](stamp=stamp, frame_id="camera", **extra)
     rows = np.pad(image.reshape(image.shape[0], -1).view(np.uint8), ((0, 0), (0, padding)))
     return store.types["sensor_msgs/msg/Image"](
-        header=header, height=image.shape[0], width=image.shape[1], encoding=encoding, is_bigendian=0,
-        step=rows.shape[1], data=rows.reshape(-1),
-    )  # fmt: skip
+        header=header,
+        height=image.shape[0],
+        width=image.shape[1],
+        encoding=encoding,
+        is_bigendian=0,
+        step=rows.shape[1],
+        data=rows.reshape(-1),
+    )
 
 
 STORE1, STORE2 = get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_HUMBLE)
@@ -135,9 +140,15 @@ def test_damaged_bags_are_one_sentence(tmp_path: Path, ros: int) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "dtype", "channels"),
-    [("mono8", np.uint8, 1), ("16UC1", np.uint16, 1), ("bayer_rggb8", np.uint8, 1), ("bayer_grbg16", np.uint16, 1),
-     ("rgb8", np.uint8, 3), ("bgr8", np.uint8, 3)],
-)  # fmt: skip
+    [
+        ("mono8", np.uint8, 1),
+        ("16UC1", np.uint16, 1),
+        ("bayer_rggb8", np.uint8, 1),
+        ("bayer_grbg16", np.uint16, 1),
+        ("rgb8", np.uint8, 3),
+        ("bgr8", np.uint8, 3),
+    ],
+)
 def test_encodings_with_padded_rows(encoding: str, dtype: type, channels: int) -> None:
     rng = np.random.default_rng(3)
     shape = (6, 8) if channels == 1 else (6, 8, 3)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+from camera_model import raw_from_virtual
 
 from prism_vo.arrays import Array
 from prism_vo.lightfield.accumulate import RIM
@@ -30,7 +31,7 @@ def samples_of(
     c_lens = geometry.array.lens_centres
     weights, greys, baselines = [], [], []
     for image_centre, lens_centre, stereo in zip(c_image, c_lens, geometry.lenses[:, :2]):
-        at = camera.raw_from_virtual(x_virtual, np.full(len(xy), rho), lens_centre)
+        at = raw_from_virtual(x_virtual, np.full(len(xy), rho), lens_centre)
         q = ((at - image_centre) ** 2).sum(-1) / geometry.radius**2
         grey = bilinear(raw, distort(camera.calibration, at))
         seen = (np.abs(at - image_centre).max(-1) < geometry.radius) & np.isfinite(grey)

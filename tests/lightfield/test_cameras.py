@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from camera_model import raw_from_tf
 from light_fields import changed, render
 from scipy import ndimage
 
@@ -73,7 +74,7 @@ def test_virtual_depths_from_two_to_fifteen_in_one_image() -> None:
     light = ndimage.map_coordinates(120 + 40 * texture / texture.std(), at, order=1, mode="grid-wrap")
     raw = RawFrame(0, 0.0, np.clip(light + rng.normal(0, 1.5, light.shape), 1, 253).astype(np.uint8))
     frame = decoder.dense(raw)
-    xy = camera.raw_from_tf(np.stack(np.meshgrid(np.arange(view.width), np.arange(view.height)), -1))
+    xy = raw_from_tf(camera, np.stack(np.meshgrid(np.arange(view.width), np.arange(view.height)), -1))
     truth = rho_at(xy)
     for low, high in ((2.5, 4.0), (4.0, 8.0), (8.0, 14.0)):
         band = (1 / truth > low) & (1 / truth < high)

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from camera_model import raw_from_tf
 from light_fields import changed
 from sums_twin import samples_of
 
@@ -127,7 +128,7 @@ def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:
     raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
     image = FocusTable(geometry, Bands(1), geometry.rest_slope)(np.pad(raw, raw_border(geometry)))
     pixels = rng.integers(20, 170, (40, 2))
-    xy = geometry.camera.raw_from_tf(pixels)
+    xy = raw_from_tf(geometry.camera, pixels)
     centres = geometry.array.image_centres
     slope = geometry.rest_slope
     for (x, y), position in zip(pixels, xy):

@@ -45,9 +45,13 @@ def test_distorted_is_undistorted_plus_shift_about_the_principal_point():
 
 
 @given(
-    st.floats(-5e-3, 5e-3), st.floats(-5e-4, 5e-4), st.floats(-1e-3, 1e-3), st.floats(-1e-3, 1e-3),
-    st.floats(0, 299), st.floats(0, 259),
-)  # fmt: skip
+    st.floats(-5e-3, 5e-3),
+    st.floats(-5e-4, 5e-4),
+    st.floats(-1e-3, 1e-3),
+    st.floats(-1e-3, 1e-3),
+    st.floats(0, 299),
+    st.floats(0, 259),
+)
 def test_undistort_undoes_distort(a0, a1, b0, b1, x, y):
     calibration = distorted_camera(a0, a1, b0, b1)
     pixel = np.array([x, y])

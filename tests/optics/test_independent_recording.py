@@ -9,6 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from camera_model import raw_from_virtual
 
 from prism_vo.datasets import open_sequence
 from prism_vo.optics.mla import MicroLensArray
@@ -66,7 +67,7 @@ def test_all_lenses_show_a_point_alike_where_the_model_puts_it(sequence):
     point = np.repeat(np.arange(len(v)), np.diff(seen.starts))
 
     def spread(centres):
-        at = camera.raw_from_virtual(x_v[point], 1 / v[point], centres[seen.rows])
+        at = raw_from_virtual(x_v[point], 1 / v[point], centres[seen.rows])
         value = bilinear(raw, at)
         mean = np.bincount(point, value) / np.bincount(point)
         return np.sqrt(np.mean((value - mean[point]) ** 2))

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The micro-lens grid: positions, types, ownership, visibility; kernels against NumPy and brute force."""
+"""The micro-lens grid: positions, types, ownership, visibility; against NumPy and brute force."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from optics_cases import make_camera
+from owners_twin import owner_maps_numpy
 
 from prism_vo.optics.mla import MicroLensArray
-from prism_vo.optics.visibility import (
-    lenses_seeing,
-    lenses_seeing_numpy,
-    neighbour_table,
-    owner_maps,
-    owner_maps_numpy,
-)
+from prism_vo.optics.visibility import lenses_seeing, owner_maps
 
 DISTORTION = {"radial": (3e-3, 1e-5), "tangential": (5e-4, -3e-4)}
 CAMERAS = {
@@ -100,19 +95,15 @@ def test_lenses_that_see_a_point(camera, array):
     rng = np.random.default_rng(2)
     x = rng.uniform(-30, 330, (300, 2))  # the virtual image is wider than the sensor
     v = rng.uniform(1.1, 9.0, 300)
-    kernel = lenses_seeing(camera, array, x, v)
-    twin = lenses_seeing_numpy(camera, array, x, v)
-    np.testing.assert_array_equal(kernel.starts, twin.starts)
-    np.testing.assert_array_equal(kernel.rows, twin.rows)
+    seen = lenses_seeing(camera, array, x, v)
     for n in range(300):
-        rows = kernel.rows[kernel.starts[n] : kernel.starts[n + 1]]
+        rows = seen.rows[seen.starts[n] : seen.starts[n + 1]]
         np.testing.assert_array_equal(rows, seen_by_brute_force(camera, array, x[n], v[n]))
 
 
 def test_points_without_a_virtual_depth_are_seen_by_no_lens(camera, array):
     x = np.array([[150.0, 130.0]] * 4)
-    for function in (lenses_seeing, lenses_seeing_numpy):
-        assert len(function(camera, array, x, [np.nan, -2.0, 0.0, np.inf]).rows) == 0
+    assert len(lenses_seeing(camera, array, x, [np.nan, -2.0, 0.0, np.inf]).rows) == 0
 
 
 def test_lenses_crowd_around_the_central_projection_not_around_the_point():
@@ -138,22 +129,3 @@ def test_number_of_lenses_that_see_a_point(layout, density):
     assert len(lenses_seeing(camera, array, x, v).rows) / 4000 == pytest.approx(
         expected * shrink**2, rel=0.02
     )
-
-
-def test_neighbours_are_sorted_and_each_pair_comes_once(array):
-    longest = 3.2 * array.diameter
-    steps, lengths = array.baselines(longest)
-    assert (np.diff(lengths) > -1e-9).all() and lengths[0] == pytest.approx(array.diameter)
-    taken = {tuple(s) for s in steps.tolist()}
-    assert len(taken) == len(steps) and not any((-i, -j) in taken for i, j in taken)
-    middle = array.nearest([150.0, 130.0])
-    distance = np.linalg.norm(array.image_centres - array.image_centres[middle], axis=1)
-    around = np.flatnonzero((distance > 0) & (distance <= longest))
-    assert 2 * len(steps) == len(around)
-    table = array.neighbours(steps)
-    np.testing.assert_array_equal(neighbour_table(array, steps), table)
-    found = array.image_centres[table[middle]] - array.image_centres[middle]
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), lengths, rtol=1e-9)
-    np.testing.assert_allclose(found, steps @ array.axes, atol=1e-9)
-    pairs = [(min(a, b), max(a, b)) for a in range(len(array)) for b in table[a] if b >= 0]
-    assert len(pairs) == len(set(pairs))

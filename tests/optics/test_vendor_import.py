@@ -26,8 +26,10 @@ def test_numbers_arrive(tmp_path):
     calibration = imported(tmp_path)
     lens, mla = calibration.main_lens, calibration.mla
     assert (lens.focal_length_mm, lens.mla_distance_mm, mla.sensor_distance_mm) == (
-        MODEL["f"], MODEL["b0"], MODEL["B"],
-    )  # fmt: skip
+        MODEL["f"],
+        MODEL["b0"],
+        MODEL["B"],
+    )
     assert calibration.sensor.pixel_size_um == pytest.approx(5.5, rel=1e-12)
     assert calibration.totally_focused.scale == 2
     assert lens.principal_point_px == pytest.approx((2 * 74.8 - 0.5, 2 * 66.6 - 0.5))

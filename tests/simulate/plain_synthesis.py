@@ -27,9 +27,14 @@ def distorted(cal: Calibration, px: np.ndarray) -> np.ndarray:
 
 
 def totally_focused(
-    cal: Calibration, raw: np.ndarray, white: np.ndarray, depth: np.ndarray, view: str, v_factor: float = 1.0,
+    cal: Calibration,
+    raw: np.ndarray,
+    white: np.ndarray,
+    depth: np.ndarray,
+    view: str,
+    v_factor: float = 1.0,
     undistorted_centres=lambda c: c,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Mean over the lenses that see each TF pixel's point; NaN where none does."""
     f, b0, B = cal.main_lens.focal_length_mm, cal.main_lens.mla_distance_mm, cal.mla.sensor_distance_mm
     k, c = cal.totally_focused.scale, np.array(cal.main_lens.principal_point_px)

@@ -26,8 +26,18 @@ def contents(folder) -> dict[str, bytes]:
 def test_folder_is_complete_and_resumes_to_the_same_bytes(tmp_path):
     out = simulate_sequence("table", tmp_path / "a", SMALL)
     first = contents(out)
-    for name in ("camera.yaml", "white.png", "times.txt", "groundtruth.txt", "mono.yaml", "mono/000003.png",
-                 "rgbd/000003.png", "raw/000003.png", "depth/000002.npy", "reference_focal/000002.png"):  # fmt: skip
+    for name in (
+        "camera.yaml",
+        "white.png",
+        "times.txt",
+        "groundtruth.txt",
+        "mono.yaml",
+        "mono/000003.png",
+        "rgbd/000003.png",
+        "raw/000003.png",
+        "depth/000002.npy",
+        "reference_focal/000002.png",
+    ):
         assert name in first
     for frame in (1, 3):
         (out / "raw" / f"{frame:06d}.png").unlink()

@@ -72,8 +72,16 @@ def test_rerun_recording_holds_path_images_points_and_curves(recording: Path, tm
     pipeline.run(open_sequence(recording), sinks=[sink], frames=5)
     content = file.read_bytes()
     assert content.startswith(b"RRF2")
-    for entity in (b"world/path", b"world/camera/image", b"world/cloud", b"world/truth", b"depth/points",
-                   b"sigma/points", b"eta/eta", b"seconds/track"):  # fmt: skip
+    for entity in (
+        b"world/path",
+        b"world/camera/image",
+        b"world/cloud",
+        b"world/truth",
+        b"depth/points",
+        b"sigma/points",
+        b"eta/eta",
+        b"seconds/track",
+    ):
         assert entity in content, entity
 
 

@@ -189,9 +189,18 @@ def _linearise(
     # pose columns: d(x, y)/dξ for a left increment (translation first), scaled by the inverse depth
     down = -(gx * x + gy * y)
     J = np.stack(
-        [gx * q, gy * q, down * q, -gx * x * y - gy * (1 + y * y), gx * (1 + x * x) + gy * x * y,
-         gy * x - gx * y, -intensity, -np.ones_like(x)], 1
-    )  # fmt: skip
+        [
+            gx * q,
+            gy * q,
+            down * q,
+            -gx * x * y - gy * (1 + y * y),
+            gx * (1 + x * x) + gy * x * y,
+            gy * x - gx * y,
+            -intensity,
+            -np.ones_like(x),
+        ],
+        1,
+    )
     size = np.abs(residual) / np.sqrt(sigma2)
     huber = np.minimum(1.0, HUBER / np.maximum(size, 1e-12))
     occluded = size > CUTOFF

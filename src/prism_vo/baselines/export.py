@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -20,7 +20,6 @@ from prism_vo.optics.camera import FocusedView
 from prism_vo.trajectory import Trajectory, write_trajectory
 
 Form = Literal["mono", "rgbd", "dso", "orbslam3", "tum", "colmap"]
-FORMS: tuple[Form, ...] = get_args(Form)
 TUM_DEPTH_UNITS = 5000.0  # per metre, 16 bit: the TUM RGB-D benchmark's convention
 MILLIMETRES = 1000.0
 

@@ -57,8 +57,12 @@ def synchronised_frames(
     model = parse_strict(_MonoCamera, read_yaml(folder / "mono.yaml"), folder / "mono.yaml")
     view = replace(
         sequence.camera.view("central"),
-        width=model.width, height=model.height, focal_px=model.fx, cx=model.cx, cy=model.cy,
-    )  # fmt: skip
+        width=model.width,
+        height=model.height,
+        focal_px=model.fx,
+        cx=model.cx,
+        cy=model.cy,
+    )
 
     def frames() -> Iterator[FocusedFrame]:
         for index in range(len(sequence)) if indices is None else indices:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from prism_vo.evaluate.bench import BenchSequence, Progress
-    from prism_vo.evaluate.results import Results
+    from prism_vo.bench.plan import BenchSequence
+    from prism_vo.bench.results import Results
+    from prism_vo.bench.run import Progress
 
 
 def bench(
@@ -56,10 +57,11 @@ def bench(
     import os
 
     from prism_vo.baselines.external import read_programs
+    from prism_vo.bench.methods import OUR_METHODS, check_methods
+    from prism_vo.bench.plan import BenchPlan
+    from prism_vo.bench.run import run_bench
+    from prism_vo.bench.summary import Summary
     from prism_vo.errors import ConfigError
-    from prism_vo.evaluate.bench import BenchPlan, run_bench
-    from prism_vo.evaluate.bench_summary import Summary
-    from prism_vo.evaluate.methods import OUR_METHODS, check_methods
 
     chosen = check_methods(methods or OUR_METHODS)
     read_programs(programs)
@@ -87,8 +89,8 @@ def bench(
 
 def real_recordings(folder: Path, suite: str, only: tuple[str, ...]) -> tuple[BenchSequence, ...]:
     """Recordings the user has, all in one suite."""
+    from prism_vo.bench.plan import recordings_in, unique_names
     from prism_vo.errors import ConfigError
-    from prism_vo.evaluate.bench import recordings_in, unique_names
 
     if suite == "all":
         raise ConfigError("With --data say which tables suit the recordings: --suite loops or close-range.")
@@ -105,7 +107,7 @@ def simulated(
     """Recordings rendered into the benchmark's folder, or found there from before."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from prism_vo.evaluate.suites import SCENES, check_scenes, render_suite, suites_of
+    from prism_vo.bench.suites import SCENES, check_scenes, render_suite, suites_of
 
     parts = suites_of(suite)
     check_scenes(only, parts)
@@ -175,9 +177,9 @@ def describe(suite: str, source: str, runs: int, results: Results) -> dict[str, 
 
 def print_tables(results: Results) -> None:
     """The tables a reader wants first."""
-    from prism_vo.evaluate import bench_tables as tables
-    from prism_vo.evaluate.bench_summary import FULL_QUANTITIES, verdict
-    from prism_vo.evaluate.results import DRIFT
+    from prism_vo.bench import tables
+    from prism_vo.bench.results import DRIFT
+    from prism_vo.bench.summary import FULL_QUANTITIES, verdict
 
     loops, close, fan = (results.of_suite(s) for s in ("loops", "close-range", "fan"))
     if loops.records:

@@ -64,9 +64,9 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     say("loading")
     from prism_vo import pipeline
     from prism_vo.datasets import open_sequence
+    from prism_vo.report.sink import ReportSink
     from prism_vo.simulate.options import SimulateOptions
     from prism_vo.simulate.write import simulate_sequence
-    from prism_vo.view.report import ReportSink
 
     recording = out / scene
     options = SimulateOptions(camera=camera, frames=frames, truth_every=0)
@@ -76,10 +76,11 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     )
     say("compiling the odometry (first run only)")
     return pipeline.run(
-        open_sequence(recording), out=out / RESULTS,
+        open_sequence(recording),
+        out=out / RESULTS,
         sinks=[_Announcement(say), ReportSink(out / RESULTS)],
         progress=lambda done, total, report: say(f"tracking, {report.status}", done, total),
-    )  # fmt: skip
+    )
 
 
 class _Announcement:

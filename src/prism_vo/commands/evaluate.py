@@ -47,7 +47,7 @@ def evaluate(
     from prism_vo.errors import ConfigError
     from prism_vo.evaluate.association import as_series
     from prism_vo.evaluate.metrics import evaluate_trajectory
-    from prism_vo.evaluate.summary import drift_table, error_table
+    from prism_vo.report.error_tables import drift_table, error_table
     from prism_vo.trajectory import read_trajectory
 
     if len(files) < 2:
@@ -152,7 +152,7 @@ def draw(
 ) -> None:
     """The figure, or one line on what to install for it: a missing extra does not spoil the measurement."""
     from prism_vo.errors import MissingExtraError
-    from prism_vo.evaluate.plots import save_figure, trajectory_figure
+    from prism_vo.report.plots import save_figure, trajectory_figure
 
     try:
         save_figure(trajectory_figure(estimates, truth, results, alignment), path)

@@ -61,7 +61,7 @@ def import_calibration(
     if not model.centres_adjusted:
         print(
             f"note: {by_root[MODEL_ROOT]} was calibrated without micro-lens centre adjustment, "
-            "which biases metric depth; calibrate again with it if you can."
+            "which biases metric depth; run LiFCal again with it if you can."
         )
     print(f"wrote {out}")
 

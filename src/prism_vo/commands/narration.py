@@ -26,9 +26,14 @@ class Narration:
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            console=self._console, disable=not self._console.is_terminal,
-        )  # fmt: skip
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
         self._task = self._bar.add_task("starting", total=None)
         self._start = time.monotonic()
         self._words = "starting"

@@ -19,10 +19,15 @@ class RunProgress:
 
     def __init__(self, quiet: bool) -> None:
         self._bar = Progress(
-            TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[state]}"), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=quiet or not Console(stderr=True).is_terminal,
-        )  # fmt: skip
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]}"),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=quiet or not Console(stderr=True).is_terminal,
+        )
         self._task = self._bar.add_task("compiling kernels (first run only)", total=None, speed="", state="")
 
     def __enter__(self) -> Self:
@@ -36,9 +41,13 @@ class RunProgress:
         """One more frame."""
         speed = self._bar.tasks[self._task].speed
         self._bar.update(
-            self._task, description="tracking", total=total, completed=done, state=report.status,
+            self._task,
+            description="tracking",
+            total=total,
+            completed=done,
+            state=report.status,
             speed=f"{speed:.1f} frames/s" if speed else "",
-        )  # fmt: skip
+        )
 
 
 def print_summary(result: RunResult) -> None:

@@ -84,8 +84,16 @@ def run(
     folder = out if out is not None else free_folder(Path("results"), data.name)
     sinks = _sinks(folder, report, view, record, verbose, log_json)
     with RunProgress(quiet or verbose or log_json) as progress:
-        result = pipeline.run(data, settings, folder, sinks=sinks, progress=progress, frames=frames,
-                              threads=threads, force=force)  # fmt: skip
+        result = pipeline.run(
+            data,
+            settings,
+            folder,
+            sinks=sinks,
+            progress=progress,
+            frames=frames,
+            threads=threads,
+            force=force,
+        )
     if not quiet and not log_json:
         print_summary(result)
     return 3 if result.lost or result.segments > 1 else 0
@@ -112,7 +120,7 @@ def _sinks(
         sinks += [RerunSink(None)] if view else []
         sinks += [RerunSink(record)] if record is not None else []
     if report:
-        from prism_vo.view.report import ReportSink
+        from prism_vo.report.sink import ReportSink
 
         sinks.append(ReportSink(folder))
     if verbose or log_json:

@@ -96,9 +96,23 @@ def simulate(
     if threads < 1:
         raise ConfigError(f"--threads must be at least 1, not {threads}.")
     options = SimulateOptions(
-        camera, frames, size, scale, seed, noise, samples, aperture, bits, gamma, bayer, exposure_change,
-        motion_blur, distortion, truth_every, baselines,
-    )  # fmt: skip
+        camera=camera,
+        frames=frames,
+        size=size,
+        scale=scale,
+        seed=seed,
+        noise=noise,
+        samples=samples,
+        aperture=aperture,
+        bits=bits,
+        gamma=gamma,
+        bayer=bayer,
+        exposure_change=exposure_change,
+        motion_blur=motion_blur,
+        distortion=distortion,
+        truth_every=truth_every,
+        baselines=baselines,
+    )
     if preview:
         _write_preview(scene, out, options, threads)
     else:
@@ -115,9 +129,12 @@ def _render(scene: str, out: Path, options: SimulateOptions, threads: int) -> No
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(scene, total=None)
         simulate_sequence(
-            scene, out, options, threads=threads,
+            scene,
+            out,
+            options,
+            threads=threads,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )  # fmt: skip
+        )
     print(f"{out}: {scene} rendered.")
 
 

@@ -30,7 +30,8 @@ class FolderLoader:
         """Open the folder; images are read later, one at a time."""
         if not (path / "camera.yaml").is_file():
             raise InputError(
-                f"{path}: camera.yaml is missing; make one with import-calibration or calibrate."
+                f"{path}: camera.yaml is missing; make one of the vendor's files with "
+                "`prism-vo import-calibration`, or write it by hand."
             )
         calibration = load_calibration(path / "camera.yaml")
         files = SequenceFiles(
@@ -45,9 +46,13 @@ class FolderLoader:
         description = path / "decoded.yaml"
         decoded = load_decoded_format(description) if files.focused and description.is_file() else None
         return assemble(
-            path, calibration, files,
-            _first_existing(path, "times.txt"), _first_existing(path, "groundtruth.txt"), decoded,
-        )  # fmt: skip
+            path,
+            calibration,
+            files,
+            _first_existing(path, "times.txt"),
+            _first_existing(path, "groundtruth.txt"),
+            decoded,
+        )
 
 
 def _images(folder: Path, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> tuple[Path, ...]:

@@ -54,11 +54,13 @@ class LifcalLoader:
             )
         times, truth = path / "times.txt", path / "groundtruth.txt"
         return assemble(
-            path, _calibration(path), files,
+            path,
+            _calibration(path),
+            files,
             times if times.is_file() else None,
             truth if truth.is_file() else None,
             _format(description),
-        )  # fmt: skip
+        )
 
 
 def _format(description: Path) -> DecodedFormat:

@@ -124,6 +124,12 @@ class FileSequence:
     def _decoded(self, index: int, time: float, exposure: float | None, form: DecodedFormat) -> DecodedFrame:
         depth, sigma = self.files.virtual_depth, self.files.virtual_depth_sigma
         return read_decoded_frame(
-            self.camera, form, index, time, exposure,
-            self.files.focused[index], depth[index] if depth else None, sigma[index] if sigma else None,
-        )  # fmt: skip
+            self.camera,
+            form,
+            index,
+            time,
+            exposure,
+            self.files.focused[index],
+            depth[index] if depth else None,
+            sigma[index] if sigma else None,
+        )

@@ -73,16 +73,6 @@ class PlenopticCamera:
         """c_L in raw pixels."""
         return np.array(self.calibration.main_lens.principal_point_px)
 
-    @property
-    def inv_virtual_depth_at_infinity(self) -> float:
-        """ρ_v of a point at infinity (negative or huge when the camera is focused nearer: b_L0 ≥ f_L)."""
-        gap = self.f_L - self.b_L0
-        return self.B / gap if gap != 0.0 else np.inf
-
-    def raw_from_tf(self, xy: ArrayLike) -> Array:
-        """TF pixel coordinates → raw pixel coordinates of the same point of the sensor plane."""
-        return self.tf_scale * (np.asarray(xy, dtype=np.float64) + 0.5) - 0.5
-
     def tf_from_raw(self, xy: ArrayLike) -> Array:
         """Raw pixel coordinates → TF pixel coordinates."""
         return (np.asarray(xy, dtype=np.float64) + 0.5) / self.tf_scale - 0.5
@@ -153,57 +143,18 @@ class PlenopticCamera:
         x = p[..., :2] / p[..., 2:] * (image_distance / self.pixel_mm)[..., None]
         return x + self.principal_point, v
 
-    def project_virtual_jacobian(self, points: ArrayLike) -> Array:
-        """d (x_V in raw pixels, v) / d camera point in metres: (…, 3, 3).
-
-        With b_L = f z/(z − f): x_V = f x/(z − f), so d x_V/dz = −x_V/(z − f) and dv/dz = −f²/(B (z − f)²).
-        """
-        p = np.asarray(points, dtype=np.float64)
-        beyond_focus = p[..., 2] / MM - self.f_L  # mm
-        scale = self.f_L / (beyond_focus * self.pixel_mm) / MM
-        j = np.zeros((*p.shape[:-1], 3, 3))
-        j[..., 0, 0] = j[..., 1, 1] = scale
-        j[..., :2, 2] = -p[..., :2] * (scale / (beyond_focus * MM))[..., None]
-        j[..., 2, 2] = -(self.f_L**2) / (self.B * beyond_focus**2) / MM
-        return j
-
-    def unproject_virtual(self, x_virtual: ArrayLike, virtual_depth: ArrayLike) -> Array:
-        """Virtual image points in raw pixels (…, 2) with v (…) → camera points (…, 3) in metres."""
-        x = (np.asarray(x_virtual, dtype=np.float64) - self.principal_point) * self.pixel_mm
-        v = np.asarray(virtual_depth, dtype=np.float64)
-        z = self.depth(v)
-        return np.concatenate([x * (z / (self.b_L0 + v * self.B))[..., None], z[..., None]], -1)
-
     # --- the micro-image-centre convention (what vendors' software measures)
 
-    def naive_from_true(self, inv_virtual_depth: ArrayLike) -> Array:
-        """ρ_v → 1/v_n (eq. 6), measured when micro-image centres stand in for micro-lens centres."""
-        return (1.0 - self.lam) + self.lam * np.asarray(inv_virtual_depth, dtype=np.float64)
-
     def true_from_naive(self, inv_naive: ArrayLike) -> Array:
-        """1/v_n → ρ_v."""
+        """1/v_n, measured when micro-image centres stand in for micro-lens centres, → ρ_v (eq. 6)."""
         return (np.asarray(inv_naive, dtype=np.float64) - (1.0 - self.lam)) / self.lam
 
-    # --- micro-lens projection
+    # --- micro-lenses
 
     def lens_centres(self, image_centres: ArrayLike) -> Array:
         """Undistorted micro-image centres c_I (…, 2) → micro-lens centres c_ML (…, 2), raw pixels (eq. 7)."""
         c = np.asarray(image_centres, dtype=np.float64)
         return self.principal_point + (c - self.principal_point) * self.lam
-
-    def raw_from_virtual(
-        self, x_virtual: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
-    ) -> Array:
-        """Where a micro-lens at c_ML images the virtual point: undistorted raw pixels (…, 2) (eq. 8)."""
-        x, c = np.asarray(x_virtual, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
-        return c + (x - c) * np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
-
-    def virtual_from_raw(
-        self, x_raw: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
-    ) -> Array:
-        """Inverse of :meth:`raw_from_virtual`: the virtual point an undistorted raw pixel of a lens shows."""
-        x, c = np.asarray(x_raw, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
-        return c + (x - c) / np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
 
     def array_point(self, x_virtual: ArrayLike, virtual_depth: ArrayLike) -> Array:
         """``x_V · b_L0/b_L``: where the chief ray of a virtual point crosses the lens array, raw pixels."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Integers
 from prism_vo.optics.camera import PlenopticCamera
@@ -55,31 +55,21 @@ class MicroLensArray:
         kinds = np.mod(grid[:, 0] - grid[:, 1], len(mla.lens_types)).astype(np.int32)
         lens_centres = camera.lens_centres(undistort(camera.calibration, centres[on]))
         return cls(
-            axes, origin, grid, centres[on], lens_centres, kinds, index, int(i_min), int(j_min),
-            mla.pitch_px, radius - mla.border_px,
-        )  # fmt: skip
+            axes=axes,
+            origin=origin,
+            grid=grid,
+            image_centres=centres[on],
+            lens_centres=lens_centres,
+            lens_type=kinds,
+            index=index,
+            i_min=int(i_min),
+            j_min=int(j_min),
+            diameter=mla.pitch_px,
+            usable_radius=radius - mla.border_px,
+        )
 
     def __len__(self) -> int:
         return len(self.grid)
-
-    def nearest(self, pixels: ArrayLike) -> Integers:
-        """Row of the lens whose micro-image centre is nearest to each raw pixel (…, 2); −1 off the grid.
-
-        The nearest centre is a corner of the grid cell a pixel lies in: its triangles have no obtuse angle.
-        """
-        px = np.asarray(pixels, dtype=np.float64)
-        base = np.floor((px - self.origin) @ np.linalg.inv(self.axes)).astype(int)
-        best = np.full(px.shape[:-1], np.inf)
-        out = np.full(px.shape[:-1], -1, np.int32)
-        for dj in (0, 1):
-            for di in (0, 1):
-                i, j = base[..., 0] + di, base[..., 1] + dj
-                centre = self.origin + i[..., None] * self.axes[0] + j[..., None] * self.axes[1]
-                d2 = ((px - centre) ** 2).sum(-1)
-                closer = d2 < best
-                best = np.where(closer, d2, best)
-                out = np.where(closer, self.rows(i, j), out)
-        return out
 
     def rows(self, i: NDArray[np.int_], j: NDArray[np.int_]) -> Integers:
         """Rows of the lenses (i, j); −1 where there is none."""
@@ -87,29 +77,6 @@ class MicroLensArray:
         h, w = self.index.shape
         inside = (ii >= 0) & (jj >= 0) & (ii < w) & (jj < h)
         return np.where(inside, self.index[np.clip(jj, 0, h - 1), np.clip(ii, 0, w - 1)], -1).astype(np.int32)
-
-    def baselines(self, longest_px: float) -> tuple[Integers, Array]:
-        """Steps (di, dj) to neighbours, (K, 2), sorted by their length (K,); each pair of lenses once.
-
-        Lengths are between micro-IMAGE centres in raw pixels; between the lenses they are λ times that.
-        """
-        n = 2 * (int(np.ceil(longest_px / self.diameter)) + 1)
-        steps = [
-            (di, dj)
-            for dj in range(n + 1)
-            for di in range(-n, n + 1)
-            if dj > 0 or di > 0  # one half-plane: the other holds the same pairs reversed
-        ]
-        array = np.array(steps, dtype=np.int32)
-        length = np.linalg.norm(array @ self.axes, axis=1)
-        keep = length <= longest_px * (1 + 1e-9)
-        array, length = array[keep], length[keep]
-        order = np.lexsort((array[:, 0], array[:, 1], np.round(length, 9)))
-        return array[order], length[order]
-
-    def neighbours(self, steps: Integers) -> Integers:
-        """Row of the lens at each step (K, 2) from each lens: (N, K), −1 where there is none."""
-        return self.rows(self.grid[:, None, 0] + steps[None, :, 0], self.grid[:, None, 1] + steps[None, :, 1])
 
 
 def grid_axes(hexagonal: bool, pitch: float, rotation: float) -> Array:

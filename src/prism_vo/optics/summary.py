@@ -11,7 +11,7 @@ from prism_vo.arrays import Array
 from prism_vo.optics.calibration import LARGEST_VIRTUAL_DEPTH
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
-from prism_vo.optics.visibility import lenses_seeing_numpy
+from prism_vo.optics.visibility import lenses_seeing
 
 TYPICAL_SIGMA = 0.002  # σ(ρ_v) the decoder reaches on well textured points
 SAMPLES = 9  # points a side over which lenses are counted
@@ -82,7 +82,7 @@ def _row(camera: PlenopticCamera, array: MicroLensArray, depth: float) -> DepthR
     v = float(camera.virtual_depth(depth))
     if np.isnan(v):
         return DepthRow(depth, v, float("nan"), 0.0)
-    lenses = len(lenses_seeing_numpy(camera, array, _points(camera, depth), v).rows) / SAMPLES**2
+    lenses = len(lenses_seeing(camera, array, _points(camera, depth), v).rows) / SAMPLES**2
     return DepthRow(depth, v, float(camera.depth_sigma(depth, TYPICAL_SIGMA)), lenses)
 
 

@@ -90,7 +90,7 @@ def read_lifcal_model(path: Path) -> LifcalModel:
     if any(
         _number(root, f"RadialDistortion/{node.tag}", path) for node in root.findall("RadialDistortion/*")[2:]
     ):
-        raise CalibrationError(f"{path}: more than two radial distortion terms; calibrate again with two.")
+        raise CalibrationError(f"{path}: more than two radial distortion terms; run LiFCal again with two.")
     width, height = _pair(root, "ImageSize", path, "Width", "Height")
     return LifcalModel(
         tf_size=(int(width), int(height)),

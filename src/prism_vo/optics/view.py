@@ -53,35 +53,6 @@ class FocusedView:
             [(uv[..., 0] - self.cx) * r, (uv[..., 1] - self.cy) * r, np.broadcast_to(z, r.shape)], -1
         )
 
-    def project_jacobian(self, points: ArrayLike) -> Array:
-        """d pixel / d camera point: (…, 2, 3)."""
-        p = np.asarray(points, dtype=np.float64)
-        q = 1.0 / (p[..., 2] - self.z0)
-        j = np.zeros((*p.shape[:-1], 2, 3))
-        j[..., 0, 0] = j[..., 1, 1] = self.focal_px * q
-        j[..., 0, 2] = -self.focal_px * p[..., 0] * q * q
-        j[..., 1, 2] = -self.focal_px * p[..., 1] * q * q
-        return j
-
-    def pose_jacobian(self, points: ArrayLike) -> Array:
-        """d pixel / d (v, w) of a left increment ``X ← exp(v, w) X``: (…, 2, 6)."""
-        p = np.asarray(points, dtype=np.float64)
-        by_point = self.project_jacobian(p)
-        # dX = [I | −hat(X)] (v, w), and j · (−hat(X)) = X × j for each row j of J
-        by_rotation = np.cross(p[..., None, :], by_point)
-        return np.concatenate([by_point, by_rotation], -1)
-
-    def unproject_jacobian(self, pixels: ArrayLike, inv_depth: ArrayLike) -> Array:
-        """d camera point / d q along the pixel's ray: (…, 3), q the view's inverse depth."""
-        uv = np.asarray(pixels, dtype=np.float64)
-        q = np.asarray(inv_depth, dtype=np.float64)
-        ray = [
-            (uv[..., 0] - self.cx) / self.focal_px,
-            (uv[..., 1] - self.cy) / self.focal_px,
-            np.ones(q.shape),
-        ]
-        return -np.stack(np.broadcast_arrays(*ray), -1) / (q * q)[..., None]
-
     def inv_depth_of(self, depth: ArrayLike) -> Array:
         """z_C in metres → the view's inverse depth ``q = 1/(z_C − z0)``."""
         return 1.0 / (np.asarray(depth, dtype=np.float64) - self.z0)

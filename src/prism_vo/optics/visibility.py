@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which micro-lenses see a virtual point, which owns a raw pixel: Numba kernels and their NumPy twins.
+"""Which micro-lenses see a virtual point, which owns a raw pixel.
 
 A lens at c sees the point when ``|x_raw − c_I| < r`` with ``x_raw = c + (x_V − c) ρ_v`` and ``c_I = c/λ``
 about the principal point. That is ``|c − x_V b_L0/b_L| (ρ_v + 1/λ − 1) < r``: a disc about the central
@@ -42,44 +42,26 @@ def owner_maps(array: MicroLensArray, width: int, height: int) -> OwnerMaps:
     usable = np.empty((height, width), np.bool_)
     inverse: Array = np.linalg.inv(array.axes).astype(np.float64)
     _owner_kernel(
-        array.origin, array.axes, inverse, array.index, array.i_min, array.j_min,
-        array.usable_radius, owner, usable,
-    )  # fmt: skip
+        array.origin,
+        array.axes,
+        inverse,
+        array.index,
+        array.i_min,
+        array.j_min,
+        array.usable_radius,
+        owner,
+        usable,
+    )
     return OwnerMaps(owner, usable)
-
-
-def owner_maps_numpy(array: MicroLensArray, width: int, height: int) -> OwnerMaps:
-    """The same, vectorised."""
-    pixels = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1).astype(np.float64)
-    owner = array.nearest(pixels)
-    i, j = array.grid[owner, 0], array.grid[owner, 1]
-    centre = array.origin + i[..., None] * array.axes[0] + j[..., None] * array.axes[1]
-    inside = ((pixels - centre) ** 2).sum(-1) < array.usable_radius**2
-    return OwnerMaps(owner, (owner >= 0) & inside)
 
 
 def lenses_seeing(
     camera: PlenopticCamera, array: MicroLensArray, x_virtual: ArrayLike, virtual_depth: ArrayLike
 ) -> SeenBy:
-    """Lenses that see the virtual points x_V (N, 2) (raw px) at virtual depths v (N,) (kernel)."""
-    search = _search(camera, array, x_virtual, virtual_depth)
-    arguments = (
-        search.x, search.v, search.base, search.half_width, array.index, array.i_min, array.j_min,
-        array.lens_centres, camera.principal_point, camera.lam, array.usable_radius,
-    )  # fmt: skip
-    counts = np.zeros(len(search.v), np.int64)
-    nothing = np.empty(0, np.int32)
-    _seen_kernel(*arguments, counts, counts, nothing, False)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    rows = np.empty(int(starts[-1]), np.int32)
-    _seen_kernel(*arguments, counts, starts, rows, True)
-    return SeenBy(starts, rows)
+    """Lenses that see the virtual points x_V (N, 2) (raw px) at virtual depths v (N,).
 
-
-def lenses_seeing_numpy(
-    camera: PlenopticCamera, array: MicroLensArray, x_virtual: ArrayLike, virtual_depth: ArrayLike
-) -> SeenBy:
-    """The same, vectorised over all points and one window large enough for each."""
+    Vectorised over all points, with one window large enough for each.
+    """
     search = _search(camera, array, x_virtual, virtual_depth)
     n = int(search.half_width.max(initial=0))
     dj, di = (d.ravel() for d in np.mgrid[-n : n + 1, -n : n + 1])
@@ -94,13 +76,6 @@ def lenses_seeing_numpy(
     order = np.lexsort((found, point))
     starts = np.concatenate([[0], np.cumsum(seen.sum(1))]).astype(np.int64)
     return SeenBy(starts, found[order])
-
-
-def neighbour_table(array: MicroLensArray, steps: Integers) -> Integers:
-    """Row of the lens at each step (K, 2) from each lens: (N, K), −1: none (kernel)."""
-    table = np.empty((len(array), len(steps)), np.int32)
-    _neighbour_kernel(array.grid, steps, array.index, array.i_min, array.j_min, table)
-    return table
 
 
 class _Search(NamedTuple):
@@ -164,57 +139,3 @@ def _owner_kernel(
                             best_row = index[jj, ii]
             owner[y, x] = best_row
             usable[y, x] = best_row >= 0 and best < radius * radius
-
-
-@njit(nogil=True, cache=True)
-def _neighbour_kernel(
-    grid: Integers, steps: Integers, index: Integers, i_min: int, j_min: int, table: Integers
-) -> None:
-    rows, columns = index.shape
-    for n in range(table.shape[0]):
-        for k in range(table.shape[1]):
-            ii, jj = grid[n, 0] + steps[k, 0] - i_min, grid[n, 1] + steps[k, 1] - j_min
-            table[n, k] = index[jj, ii] if 0 <= ii < columns and 0 <= jj < rows else -1
-
-
-@njit(nogil=True, cache=True)
-def _seen_kernel(
-    x: Array,
-    v: Array,
-    base: NDArray[np.int64],
-    half_width: NDArray[np.int64],
-    index: Integers,
-    i_min: int,
-    j_min: int,
-    centres: Array,
-    pp: Array,
-    lam: float,
-    radius: float,
-    counts: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    rows: Integers,
-    store: bool,
-) -> None:
-    """Count (first pass) or store (second pass) the lenses of each point."""
-    height, width = index.shape
-    for n in range(len(v)):
-        found = 0
-        vx, vy = x[n, 0] - pp[0], x[n, 1] - pp[1]
-        # rows ascend with j, then i: the order of the index makes the answer sorted
-        for j in range(base[n, 1] - half_width[n], base[n, 1] + half_width[n] + 1):
-            jj = j - j_min
-            if jj < 0 or jj >= height:
-                continue
-            for i in range(base[n, 0] - half_width[n], base[n, 0] + half_width[n] + 1):
-                ii = i - i_min
-                if ii < 0 or ii >= width or index[jj, ii] < 0:
-                    continue
-                row = index[jj, ii]
-                cx, cy = centres[row, 0] - pp[0], centres[row, 1] - pp[1]
-                dx = cx + (vx - cx) / v[n] - cx / lam
-                dy = cy + (vy - cy) / v[n] - cy / lam
-                if dx * dx + dy * dy < radius * radius:
-                    if store:
-                        rows[starts[n] + found] = row
-                    found += 1
-        counts[n] = found

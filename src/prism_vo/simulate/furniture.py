@@ -47,8 +47,14 @@ def pick(rng: np.random.Generator, materials: tuple[Material, ...] = GOODS) -> M
     return materials[int(rng.integers(len(materials)))]
 
 
-def room(b: MeshBuilder, low: ArrayLike, high: ArrayLike, walls: tuple[Material, Material, Material, Material],
-         floor: Material, ceiling: Material | None = PLAIN) -> None:  # fmt: skip
+def room(
+    b: MeshBuilder,
+    low: ArrayLike,
+    high: ArrayLike,
+    walls: tuple[Material, Material, Material, Material],
+    floor: Material,
+    ceiling: Material | None = PLAIN,
+) -> None:
     """The inside of a box: walls in the order −z, +x, +z, −x."""
     (x0, y0, z0), (x1, y1, z1) = np.asarray(low, float), np.asarray(high, float)
     w, h, d = x1 - x0, y1 - y0, z1 - z0
@@ -86,8 +92,15 @@ def chair(b: MeshBuilder, at: ArrayLike, floor: float, yaw: float, seat: Materia
             b.cylinder((x + c * u + s * v, floor, z - s * u + c * v), (0, -0.44, 0), 0.015, METAL, 6)
 
 
-def shelf(b: MeshBuilder, at: ArrayLike, floor: float, yaw: float, rng: np.random.Generator, width: float = 1.2,
-          height: float = 2.0) -> None:  # fmt: skip
+def shelf(
+    b: MeshBuilder,
+    at: ArrayLike,
+    floor: float,
+    yaw: float,
+    rng: np.random.Generator,
+    width: float = 1.2,
+    height: float = 2.0,
+) -> None:
     """A book case facing +z (turned by yaw), with books and boxes."""
     x, z = np.asarray(at, float)
     c, s = np.cos(yaw), np.sin(yaw)
@@ -110,8 +123,15 @@ def shelf(b: MeshBuilder, at: ArrayLike, floor: float, yaw: float, rng: np.rando
                 b.box((px, floor - 0.065 - k * height / 4.4 - size[1] / 2, pz), size, pick(rng), yaw, rng)
 
 
-def clutter(b: MeshBuilder, low: ArrayLike, high: ArrayLike, top: float, count: int, rng: np.random.Generator,
-            sizes: tuple[float, float] = (0.06, 0.26)) -> None:  # fmt: skip
+def clutter(
+    b: MeshBuilder,
+    low: ArrayLike,
+    high: ArrayLike,
+    top: float,
+    count: int,
+    rng: np.random.Generator,
+    sizes: tuple[float, float] = (0.06, 0.26),
+) -> None:
     """Boxes, tins and balls scattered on a surface at height ``top`` between (x, z) low and high."""
     for _ in range(count):
         x, z = rng.uniform(np.asarray(low, float), np.asarray(high, float))
@@ -125,8 +145,14 @@ def clutter(b: MeshBuilder, low: ArrayLike, high: ArrayLike, top: float, count: 
             b.sphere((x, top - size[0] / 2, z), size[0] / 2, material)
 
 
-def plant(b: MeshBuilder, base: ArrayLike, height: float, rng: np.random.Generator, leaves: int = 40,
-          leaf: float = 0.08) -> None:  # fmt: skip
+def plant(
+    b: MeshBuilder,
+    base: ArrayLike,
+    height: float,
+    rng: np.random.Generator,
+    leaves: int = 40,
+    leaf: float = 0.08,
+) -> None:
     """A potted plant: pot, thin stems, leaves of two triangles each."""
     x, y, z = np.asarray(base, float)
     b.cylinder((x, y, z), (0, -0.22 * height, 0), 0.13 * height, SOIL, 14, 0.17 * height)
@@ -154,8 +180,9 @@ def blade(b: MeshBuilder, at: np.ndarray, rng: np.random.Generator, length: floa
     b.triangles(corners, uv + rng.random(2) + 0.1 * shift, LEAVES)
 
 
-def tree(b: MeshBuilder, at: ArrayLike, ground: float, height: float, rng: np.random.Generator,
-         leaves: int = 160) -> None:  # fmt: skip
+def tree(
+    b: MeshBuilder, at: ArrayLike, ground: float, height: float, rng: np.random.Generator, leaves: int = 160
+) -> None:
     """Trunk, branches and a crown of large leafy sprays."""
     x, z = np.asarray(at, float)
     lean = rng.uniform(-0.05, 0.05, 2) * height
@@ -235,8 +262,16 @@ def lamp(b: MeshBuilder, at: ArrayLike, ground: float, height: float = 4.5) -> N
     b.box((x + 0.8, ground - height + 0.08, z), (0.4, 0.12, 0.2), PLAIN)
 
 
-def fence(b: MeshBuilder, start: ArrayLike, end: ArrayLike, ground: float, height: float = 1.0, gap: float = 0.16,
-          thick: float = 0.03, material: Material = DARK_WOOD) -> None:  # fmt: skip
+def fence(
+    b: MeshBuilder,
+    start: ArrayLike,
+    end: ArrayLike,
+    ground: float,
+    height: float = 1.0,
+    gap: float = 0.16,
+    thick: float = 0.03,
+    material: Material = DARK_WOOD,
+) -> None:
     """Vertical bars with two rails from (x, z) to (x, z)."""
     a, e = np.asarray(start, float), np.asarray(end, float)
     length = float(np.linalg.norm(e - a))

@@ -31,9 +31,26 @@ def _hash(a, b, c):
 
 @njit(nogil=True, cache=True)
 def rays_raw(
-    row0, row1, sample, side, key, lens, weight, pixel, lens_centre, lens_kind, inv_micro_focal, numbers, pose, cfa,
-    origin, direction, target, kind, channel,
-):  # fmt: skip
+    row0,
+    row1,
+    sample,
+    side,
+    key,
+    lens,
+    weight,
+    pixel,
+    lens_centre,
+    lens_kind,
+    inv_micro_focal,
+    numbers,
+    pose,
+    cfa,
+    origin,
+    direction,
+    target,
+    kind,
+    channel,
+):
     """One ray for each lit pixel of rows [row0, row1): camera-model, "Tracing a raw pixel". Returns their number.
 
     Sample ``sample`` of ``side²``: a jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
@@ -122,9 +139,26 @@ def _texture(texels, starts, layer, u, v, lod):
 
 @njit(nogil=True, cache=True, fastmath=True)
 def shade(
-    count, face, bu, bv, depth, travelled, direction, kind, channel, spread, sky, triangles, materials, surfaces, tints,
-    texels, starts, light, flag,
-):  # fmt: skip
+    count,
+    face,
+    bu,
+    bv,
+    depth,
+    travelled,
+    direction,
+    kind,
+    channel,
+    spread,
+    sky,
+    triangles,
+    materials,
+    surfaces,
+    tints,
+    texels,
+    starts,
+    light,
+    flag,
+):
     """Light that the surface at each hit sends back by itself; marks hits whose material also mirrors or transmits.
 
     ``triangles`` (F, 18): uv, ∂uv/∂(b1, b2), ∂uv/∂X (2×3), unit normal, shading at the three corners.
@@ -207,9 +241,28 @@ def accumulate(count, target, weight, light, out):
 
 @njit(nogil=True, cache=True)
 def scatter(
-    count, face, depth, origin, direction, target, kind, channel, weight, travelled, flag, triangles, materials,
-    surfaces, origin2, direction2, target2, kind2, channel2, weight2, travelled2,
-):  # fmt: skip
+    count,
+    face,
+    depth,
+    origin,
+    direction,
+    target,
+    kind,
+    channel,
+    weight,
+    travelled,
+    flag,
+    triangles,
+    materials,
+    surfaces,
+    origin2,
+    direction2,
+    target2,
+    kind2,
+    channel2,
+    weight2,
+    travelled2,
+):
     """Mirrored and transmitted rays of the marked hits. Returns their number (at most two a hit)."""
     n = 0
     for i in range(count):

@@ -58,8 +58,14 @@ class MeshBuilder:
         self.uvs.append(np.asarray(uv, float).reshape(-1, 3, 2))
         self.owners.append(np.full(len(c), self.material(material), np.int32))
 
-    def quad(self, origin: ArrayLike, edge_u: ArrayLike, edge_v: ArrayLike, material: Material,
-             shift: ArrayLike = (0.0, 0.0)) -> None:  # fmt: skip
+    def quad(
+        self,
+        origin: ArrayLike,
+        edge_u: ArrayLike,
+        edge_v: ArrayLike,
+        material: Material,
+        shift: ArrayLike = (0.0, 0.0),
+    ) -> None:
         """A parallelogram, textured in metres along its edges; ``shift`` moves the texture by tiles."""
         o, a, b = (np.asarray(v, float) for v in (origin, edge_u, edge_v))
         wide, high = np.linalg.norm(a) / material.tile, np.linalg.norm(b) / material.tile
@@ -67,8 +73,15 @@ class MeshBuilder:
         p = np.array([o, o + a, o + a + b, o + b])
         self.triangles(p[[0, 1, 2, 0, 2, 3]], uv[[0, 1, 2, 0, 2, 3]], material)
 
-    def box(self, centre: ArrayLike, size: ArrayLike, material: Material, yaw: float = 0.0,
-            rng: np.random.Generator | None = None, rotation: Array | None = None) -> None:  # fmt: skip
+    def box(
+        self,
+        centre: ArrayLike,
+        size: ArrayLike,
+        material: Material,
+        yaw: float = 0.0,
+        rng: np.random.Generator | None = None,
+        rotation: Array | None = None,
+    ) -> None:
         """A box turned about the vertical (or by ``rotation``), every side with its own piece of the texture."""
         c, s = np.cos(yaw), np.sin(yaw)
         r = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) if rotation is None else rotation
@@ -83,8 +96,16 @@ class MeshBuilder:
             shift = rng.random(2) if rng is not None else (0.0, 0.0)
             self.quad(middle + r @ origin, r @ eu, r @ ev, material, shift)
 
-    def cylinder(self, base: ArrayLike, axis: ArrayLike, radius: float, material: Material, sides: int = 12,
-                 top_radius: float | None = None, caps: bool = True) -> None:  # fmt: skip
+    def cylinder(
+        self,
+        base: ArrayLike,
+        axis: ArrayLike,
+        radius: float,
+        material: Material,
+        sides: int = 12,
+        top_radius: float | None = None,
+        caps: bool = True,
+    ) -> None:
         """A (truncated) cone or cylinder from ``base`` along ``axis``."""
         b, a = np.asarray(base, float), np.asarray(axis, float)
         height = float(np.linalg.norm(a))
@@ -114,8 +135,12 @@ class MeshBuilder:
         points = np.stack([np.sin(t) * np.cos(p), -np.cos(t), np.sin(t) * np.sin(p)], -1) * radius
         points += np.asarray(centre, float)
         uv = np.stack([p, t], -1) * radius / material.tile
-        a, b, c, d = (slice(None, -1), slice(None, -1)), (slice(1, None), slice(None, -1)), \
-            (slice(1, None), slice(1, None)), (slice(None, -1), slice(1, None))  # fmt: skip
+        a, b, c, d = (
+            (slice(None, -1), slice(None, -1)),
+            (slice(1, None), slice(None, -1)),
+            (slice(1, None), slice(1, None)),
+            (slice(None, -1), slice(1, None)),
+        )
         for first, second, third in ((a, b, c), (a, c, d)):
             corners = np.stack([points[first], points[second], points[third]], -2).reshape(-1, 3, 3)
             tiles = np.stack([uv[first], uv[second], uv[third]], -2).reshape(-1, 3, 2)

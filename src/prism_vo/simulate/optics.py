@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.optics.calibration import Calibration
@@ -24,9 +23,7 @@ class SensorRays:
     height: int
     lens: Integers  # (H, W): micro-lens of a pixel
     weight: Floats  # (H, W): vignetting, 0 between micro-images
-    pixel: NDArray[
-        np.float64
-    ]  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
+    pixel: Array  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
     lens_centre: Array  # (N, 2): c_ML
     lens_kind: Integers  # (N,)
     inv_micro_focal: Array  # (kinds,): 1/f_μ
@@ -83,10 +80,17 @@ def sensor_rays(calibration: Calibration, aperture: float, samples: int) -> Sens
     )
     aperture_mm = aperture * radius * mm * b0 / (b0 + B)
     return SensorRays(
-        sensor.width, sensor.height, lens, np.maximum(weight, 0.0).astype(np.float32), pixel,
-        centres_mm * (b0 / (b0 + B)), kinds, inv_micro_focal, np.array([f, b0, B, mm, aperture_mm]),
-        ray_spread(calibration, aperture_mm, samples),
-    )  # fmt: skip
+        width=sensor.width,
+        height=sensor.height,
+        lens=lens,
+        weight=np.maximum(weight, 0.0).astype(np.float32),
+        pixel=pixel,
+        lens_centre=centres_mm * (b0 / (b0 + B)),
+        lens_kind=kinds,
+        inv_micro_focal=inv_micro_focal,
+        numbers=np.array([f, b0, B, mm, aperture_mm]),
+        spread=ray_spread(calibration, aperture_mm, samples),
+    )
 
 
 def undistort_mm(calibration: Calibration, xy: Array) -> Array:

@@ -65,7 +65,6 @@ class Renderer:
         self._side, self._threads = side, max(1, threads)
         self._rays = sensor_rays(calibration, aperture, samples)
         self._cfa = cfa_table(calibration.sensor.bayer)
-        self.rays_per_frame = int((self._rays.weight > 0).sum()) * samples
 
     @property
     def vignetting(self) -> Floats:
@@ -78,9 +77,14 @@ class Renderer:
         return develop(self._rays.weight, still, self.calibration.response.gamma, 1.0, (0, 0))
 
     def raw(
-        self, T_world_cam: Array | Sequence[Array], *, frame: int = 0, time: float = 0.0, exposure: float = 1.0,
+        self,
+        T_world_cam: Array | Sequence[Array],
+        *,
+        frame: int = 0,
+        time: float = 0.0,
+        exposure: float = 1.0,
         shutter: float = 0.0,
-    ) -> NDArray[np.uint8] | NDArray[np.uint16]:  # fmt: skip
+    ) -> NDArray[np.uint8] | NDArray[np.uint16]:
         """One recorded image. Several poses, spread evenly over ``shutter`` seconds from ``time`` on, blur the motion.
 
         ``exposure`` is relative to the nominal one; ``frame`` picks the noise.
@@ -97,8 +101,10 @@ class Renderer:
         count = self._side**2
         key = (self.seed * 1_000_003 + frame * 8191) & 0x3FFFFFFF
         out = np.zeros((r.height, r.width), np.float32)
-        which = [k * len(poses) // count if len(poses) <= count else k * (len(poses) - 1) // max(count - 1, 1)
-                 for k in range(count)]  # fmt: skip
+        which = [
+            k * len(poses) // count if len(poses) <= count else k * (len(poses) - 1) // max(count - 1, 1)
+            for k in range(count)
+        ]
         order = np.random.default_rng((self.seed, frame, 17)).permutation(
             count
         )  # pixel cell of each sub-pose
@@ -114,10 +120,26 @@ class Renderer:
                 flat = out[row0:row1].reshape(-1)
                 for cell in cells:
                     n = kernels.rays_raw(
-                        row0, row1, cell, self._side, key, r.lens, r.weight, r.pixel, r.lens_centre, r.lens_kind,
-                        r.inv_micro_focal, r.numbers, p, self._cfa, rays.origin, rays.direction, rays.target,
-                        rays.kind, rays.channel,
-                    )  # fmt: skip
+                        row0,
+                        row1,
+                        cell,
+                        self._side,
+                        key,
+                        r.lens,
+                        r.weight,
+                        r.pixel,
+                        r.lens_centre,
+                        r.lens_kind,
+                        r.inv_micro_focal,
+                        r.numbers,
+                        p,
+                        self._cfa,
+                        rays.origin,
+                        rays.direction,
+                        rays.target,
+                        rays.kind,
+                        rays.channel,
+                    )
                     gather(self.scene, g, rays, n, r.spread, flat)
 
             self._bands(band, r.height, r.width)
@@ -125,9 +147,14 @@ class Renderer:
         return out
 
     def view_truth(
-        self, T_world_cam: Array, view: Literal["central", "focal"] = "central", *, time: float = 0.0,
-        samples: int = 16, exposure: float = 1.0,
-    ) -> ViewTruth:  # fmt: skip
+        self,
+        T_world_cam: Array,
+        view: Literal["central", "focal"] = "central",
+        *,
+        time: float = 0.0,
+        samples: int = 16,
+        exposure: float = 1.0,
+    ) -> ViewTruth:
         """Exact image (mean over each TF pixel's area) and depth (at its centre) of a focused view."""
         numbers = self._view_numbers(view)
         color = self._pinhole(T_world_cam, numbers, time, samples, (GREY,))[0]

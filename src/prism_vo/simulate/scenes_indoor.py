@@ -11,12 +11,20 @@ from prism_vo.simulate.mesh import MeshBuilder
 FLOOR = 1.5
 
 
-def _along_walls(b: MeshBuilder, low: tuple[float, float], high: tuple[float, float], rng: np.random.Generator,
-                 every: float) -> None:  # fmt: skip
+def _along_walls(
+    b: MeshBuilder,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    rng: np.random.Generator,
+    every: float,
+) -> None:
     """Shelves, boxes, plants and posters along the four walls of (x, z) low to high."""
-    sides = (((low[0], low[1]), (high[0], low[1]), 0.0), ((high[0], low[1]), (high[0], high[1]), -np.pi / 2),
-             ((high[0], high[1]), (low[0], high[1]), np.pi),
-             ((low[0], high[1]), (low[0], low[1]), np.pi / 2))  # fmt: skip
+    sides = (
+        ((low[0], low[1]), (high[0], low[1]), 0.0),
+        ((high[0], low[1]), (high[0], high[1]), -np.pi / 2),
+        ((high[0], high[1]), (low[0], high[1]), np.pi),
+        ((low[0], high[1]), (low[0], low[1]), np.pi / 2),
+    )
     for start, end, yaw in sides:
         a, e = np.array(start), np.array(end)
         length = np.linalg.norm(e - a)
@@ -77,8 +85,14 @@ def corridor(rng: np.random.Generator) -> MeshBuilder:
     """A corridor of 2.2 m around a block of 10 × 7 m, with doors, notice boards and niches."""
     b = MeshBuilder()
     outer, inner = (7.2, 5.7), (4.7, 3.2)
-    f.room(b, (-outer[0], -1.1, -outer[1]), (outer[0], FLOOR, outer[1]),
-           (f.PLASTER, f.BRICK, f.PLASTER, f.PLAIN), f.PAVING, f.PLAIN)  # fmt: skip
+    f.room(
+        b,
+        (-outer[0], -1.1, -outer[1]),
+        (outer[0], FLOOR, outer[1]),
+        (f.PLASTER, f.BRICK, f.PLASTER, f.PLAIN),
+        f.PAVING,
+        f.PLAIN,
+    )
     b.box((0, 0.2, 0), (2 * inner[0], 2.6, 2 * inner[1]), f.PLASTER, 0.0, rng)
     for half, axis in ((outer, 1), (outer, 0), (inner, 1), (inner, 0)):
         inside = half is inner

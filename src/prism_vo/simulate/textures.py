@@ -90,8 +90,7 @@ def finish(image: NDArray[np.floating], mean: float, deviation: float) -> Layer:
     return np.clip(mean + deviation * np.clip(x, -2.6, 2.6), 0.02, 0.98).astype(np.float32)
 
 
-def _wrapped(draw: Callable[[Canvas, int, int], None], canvas: Canvas, x: int, y: int,
-             reach: int) -> None:  # fmt: skip
+def _wrapped(draw: Callable[[Canvas, int, int], None], canvas: Canvas, x: int, y: int, reach: int) -> None:
     """Draw at (x, y) and at its copies across the tile border."""
     for ox in (-SIZE, 0, SIZE):
         for oy in (-SIZE, 0, SIZE):
@@ -112,8 +111,16 @@ def dead_leaves(rng: np.random.Generator, count: int, low: float, high: float, s
         )
         edge = grey * float(rng.uniform(0.6, 0.9))
 
-        def draw(image: Canvas, px: int, py: int, s: float = size, g: float = grey, a: float = angle,
-                 k: float = slim, e: float = edge) -> None:  # fmt: skip
+        def draw(
+            image: Canvas,
+            px: int,
+            py: int,
+            s: float = size,
+            g: float = grey,
+            a: float = angle,
+            k: float = slim,
+            e: float = edge,
+        ) -> None:
             if shape == "box":
                 corners = cv2.boxPoints(((px, py), (2 * s, 2 * s * k), a)).astype(np.int32)
                 cv2.fillConvexPoly(image, corners, g, cv2.LINE_AA)
@@ -195,8 +202,16 @@ def _posters(rng: np.random.Generator) -> Layer:
             y = n - 14 - line * (14 if k % 3 == 0 else 22)
             size = float(rng.uniform(0.45, 1.3))
             text = str(rng.choice(words)) + " " + str(rng.choice(words))
-            cv2.putText(sheet, text, (int(rng.integers(4, 40)), y), cv2.FONT_HERSHEY_DUPLEX, size, 25, 1 + k % 2,
-                        cv2.LINE_AA)  # fmt: skip
+            cv2.putText(
+                sheet,
+                text,
+                (int(rng.integers(4, 40)), y),
+                cv2.FONT_HERSHEY_DUPLEX,
+                size,
+                25,
+                1 + k % 2,
+                cv2.LINE_AA,
+            )
         if k % 3 == 1:
             cv2.circle(sheet, (n // 2, n // 3), n // 5, int(rng.uniform(25, 128)), -1, cv2.LINE_AA)
         cv2.rectangle(sheet, (0, 0), (n - 1, n - 1), 64, 3)
@@ -309,8 +324,23 @@ def _books(rng: np.random.Generator) -> Layer:
 
 
 MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
-    "plain": _plain, "plaster": _plaster, "rough": _rough, "wood": _wood, "brick": _brick, "cells": _cells,
-    "posters": _posters, "foliage": _foliage, "gravel": _gravel, "asphalt": _asphalt, "fabric": _fabric,
-    "grass": _grass, "facade": _facade, "clouds": _clouds, "clutter": _clutter, "print": _print, "tiles": _tiles,
-    "metal": _metal, "books": _books,
-}  # fmt: skip
+    "plain": _plain,
+    "plaster": _plaster,
+    "rough": _rough,
+    "wood": _wood,
+    "brick": _brick,
+    "cells": _cells,
+    "posters": _posters,
+    "foliage": _foliage,
+    "gravel": _gravel,
+    "asphalt": _asphalt,
+    "fabric": _fabric,
+    "grass": _grass,
+    "facade": _facade,
+    "clouds": _clouds,
+    "clutter": _clutter,
+    "print": _print,
+    "tiles": _tiles,
+    "metal": _metal,
+    "books": _books,
+}

@@ -31,9 +31,14 @@ class Bundle:
     def empty(cls, size: int) -> Bundle:
         """Room for ``size`` rays of weight 1."""
         return cls(
-            np.empty((size, 3), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.int32),
-            np.zeros(size, np.int8), np.full(size, 3, np.int8), np.ones(size, np.float32), np.zeros(size, np.float32),
-        )  # fmt: skip
+            origin=np.empty((size, 3), np.float32),
+            direction=np.empty((size, 3), np.float32),
+            target=np.empty(size, np.int32),
+            kind=np.zeros(size, np.int8),
+            channel=np.full(size, 3, np.int8),
+            weight=np.ones(size, np.float32),
+            travelled=np.zeros(size, np.float32),
+        )
 
 
 def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: Floats, out: Floats) -> None:
@@ -46,20 +51,53 @@ def gather(scene: Scene, geometry: Geometry, rays: Bundle, count: int, spread: F
         )  # glass doubles the number of rays
         hits = geometry.intersect(rays.origin[:count], rays.direction[:count])
         kernels.shade(
-            count, hits.face, hits.u, hits.v, hits.depth, rays.travelled, rays.direction, rays.kind, rays.channel,
-            spread, scene.sky, geometry.triangles, geometry.materials, geometry.surfaces, geometry.tints,
-            atlas.texels, atlas.starts, light, flag,
-        )  # fmt: skip
+            count,
+            hits.face,
+            hits.u,
+            hits.v,
+            hits.depth,
+            rays.travelled,
+            rays.direction,
+            rays.kind,
+            rays.channel,
+            spread,
+            scene.sky,
+            geometry.triangles,
+            geometry.materials,
+            geometry.surfaces,
+            geometry.tints,
+            atlas.texels,
+            atlas.starts,
+            light,
+            flag,
+        )
         kernels.accumulate(count, rays.target, rays.weight, light, out)
         if not geometry.has_special or not (marked := int(flag.sum())):
             return
         following = Bundle.empty(2 * marked)
         count = kernels.scatter(
-            count, hits.face, hits.depth, rays.origin, rays.direction, rays.target, rays.kind, rays.channel,
-            rays.weight, rays.travelled, flag, geometry.triangles, geometry.materials, geometry.surfaces,
-            following.origin, following.direction, following.target, following.kind, following.channel,
-            following.weight, following.travelled,
-        )  # fmt: skip
+            count,
+            hits.face,
+            hits.depth,
+            rays.origin,
+            rays.direction,
+            rays.target,
+            rays.kind,
+            rays.channel,
+            rays.weight,
+            rays.travelled,
+            flag,
+            geometry.triangles,
+            geometry.materials,
+            geometry.surfaces,
+            following.origin,
+            following.direction,
+            following.target,
+            following.kind,
+            following.channel,
+            following.weight,
+            following.travelled,
+        )
         if count == 0:
             return
         rays = following

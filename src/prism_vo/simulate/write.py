@@ -83,8 +83,15 @@ class Simulation:
         """A renderer for this sequence."""
         o = self.options
         model = SensorModel(o.bits, o.noise)
-        return Renderer(self.calibration, self.scene, samples=o.samples, aperture=o.aperture, threads=threads,
-                        sensor=model, seed=o.seed)  # fmt: skip
+        return Renderer(
+            self.calibration,
+            self.scene,
+            samples=o.samples,
+            aperture=o.aperture,
+            threads=threads,
+            sensor=model,
+            seed=o.seed,
+        )
 
     def raw(self, renderer: Renderer, frame: int, exposure: float) -> NDArray[Any]:
         """The recorded image of one frame, blurred by motion if the shutter is open long enough."""
@@ -101,9 +108,13 @@ class Simulation:
 
 
 def simulate_sequence(
-    name: str, out: Path | str, options: SimulateOptions | None = None, *, threads: int = 2,
+    name: str,
+    out: Path | str,
+    options: SimulateOptions | None = None,
+    *,
+    threads: int = 2,
     progress: Progress | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Render a sequence into ``out``; continues there if it holds an unfinished one with the same settings."""
     out = Path(out)
     settings = options or SimulateOptions()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
+from prism_vo.report.stages import busy_seconds
 from prism_vo.results import frame_statistics
-from prism_vo.view.stages import busy_seconds
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -35,9 +35,16 @@ class JsonLog:
             else {"rmse_t_se3_m": m.se3.rmse_t, "rmse_t_sim3_m": m.sim3.rmse_t, "scale": m.scale}
         )
         self._print(
-            {"event": "end", "frames": len(result.reports), "lost": result.lost, "segments": result.segments,
-             "seconds": round(result.seconds, 3), "out": None if out is None else str(out), "errors": errors}
-        )  # fmt: skip
+            {
+                "event": "end",
+                "frames": len(result.reports),
+                "lost": result.lost,
+                "segments": result.segments,
+                "seconds": round(result.seconds, 3),
+                "out": None if out is None else str(out),
+                "errors": errors,
+            }
+        )
 
     def _print(self, values: dict[str, object]) -> None:
         print(json.dumps(values), file=self._stream, flush=True)

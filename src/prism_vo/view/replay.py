@@ -9,10 +9,10 @@ from typing import Any
 
 from prism_vo.cloud import read_ply
 from prism_vo.errors import InputError
+from prism_vo.report.stages import STAGES
 from prism_vo.results import KEYFRAMES, POINTS, STATS, TRAJECTORY
 from prism_vo.trajectory import read_trajectory
 from prism_vo.view.rerun_sink import PATH_COLOR, open_recording
-from prism_vo.view.stages import STAGES
 
 
 def replay(folder: Path, record: Path | None) -> None:

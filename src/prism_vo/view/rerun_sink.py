@@ -15,9 +15,10 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.errors import InputError, MissingExtraError
-from prism_vo.view.pictures import CLASS_COLORS, depth_scale, sigma_scale
-from prism_vo.view.snapshots import selected_points, to_bytes
-from prism_vo.view.stages import STAGES
+from prism_vo.report.pictures import CLASS_COLORS, depth_scale, sigma_scale
+from prism_vo.report.snapshots import selected_points, to_bytes
+from prism_vo.report.stages import STAGES
+from prism_vo.report.truth import own_alignment, truth_in_estimate
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -91,9 +92,6 @@ class RerunSink:
 
     def on_end(self, result: RunResult) -> None:
         """Final path, truth in the same world, and the whole cloud."""
-        from prism_vo.view.page import own_alignment
-        from prism_vo.view.scene3d import truth_in_estimate
-
         final = result.trajectory.positions
         self.recording.log("world/path", self.rr.LineStrips3D([final], colors=[PATH_COLOR]))
         truth = truth_in_estimate(result.truth, own_alignment(result))
@@ -108,9 +106,14 @@ class RerunSink:
         self.recording.log(path, rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))
         self.recording.log(
             f"{path}/image",
-            rr.Pinhole(focal_length=view.focal_px, principal_point=(view.cx, view.cy), width=view.width,
-                       height=view.height, image_plane_distance=0.1),
-        )  # fmt: skip
+            rr.Pinhole(
+                focal_length=view.focal_px,
+                principal_point=(view.cx, view.cy),
+                width=view.width,
+                height=view.height,
+                image_plane_distance=0.1,
+            ),
+        )
 
     def _keyframe(self, odometry: Odometry) -> None:
         rr, rec, points = self.rr, self.recording, selected_points(odometry.window)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``report.html`` of a run says; ``templates/run.html`` lays it out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import yaml
+
+from prism_vo import __version__
+from prism_vo.config_file import config_to_dict
+from prism_vo.report import pictures as draw
+from prism_vo.report.charts import Timeline, timeline
+from prism_vo.report.curves import curves, eta_over_time, timings
+from prism_vo.report.scene3d import scene_json
+from prism_vo.report.templating import render
+from prism_vo.report.truth import own_alignment
+
+if TYPE_CHECKING:
+    from prism_vo.evaluate.metrics import AlignedError, TrajectoryMetrics
+    from prism_vo.pipeline import RunResult
+    from prism_vo.report.extremes import EtaExtremes
+
+ALIGNMENTS = {"SE(3)": "SE(3): scale not fitted", "Sim(3)": "Sim(3): scale fitted"}
+STATES = ("keyframe", "ok", "recovered", "lost")
+
+
+def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: EtaExtremes) -> str:
+    """The whole page."""
+    own = own_alignment(result)
+    config, camera = result.odometry.config, result.sequence.camera.calibration
+    return render(
+        "run.html",
+        title=result.name,
+        subtitle=f"prism-vo {__version__}, variant {config.variant}",
+        tiles=_tiles(result, own),
+        toggles=_toggles(own),
+        errors=_errors(result.metrics) if result.metrics is not None else None,
+        refusal=result.metrics_refusal or "no ground truth",
+        point_classes=_point_classes(),
+        scales=_scales(),
+        eta=eta_over_time(result, extremes),
+        states=_states(result),
+        timings=timings(result),
+        curves=curves(result),
+        settings=yaml.safe_dump(config_to_dict(config), sort_keys=False),
+        camera=yaml.safe_dump(camera.model_dump(mode="json"), sort_keys=False),
+        data={"scene": scene_json(result, own), "keyframes": keyframes},
+    )
+
+
+class Tile(NamedTuple):
+    """One figure a reader wants first."""
+
+    value: str
+    meaning: str
+
+
+def _tiles(result: RunResult, own: AlignedError | None) -> list[Tile]:
+    rate = len(result.reports) / max(result.seconds, 1e-9)
+    parts = f"{result.segments} segment{'s' if result.segments > 1 else ''}"
+    tiles = [
+        Tile(f"{len(result.reports)}", f"frames, {len(result.odometry.map.T_view_world)} keyframes"),
+        Tile(f"{result.trajectory.length:.2f} m", "estimated path"),
+        Tile(f"{len(result.odometry.cloud()):,}", "map points"),
+        Tile(f"{rate:.1f} / s", "frames, this run"),
+        Tile(f"{result.lost}", f"frames lost, {parts}"),
+    ]
+    if own is None or result.metrics is None:
+        return tiles
+    error = f"position error, {own.rmse_t_percent:.3f} % of the path, {own.alignment}"
+    return [
+        Tile(f"{1e3 * own.rmse_t:.2f} mm", error),
+        Tile(f"{100 * result.metrics.scale_error:.2f} %", "scale error"),
+        *tiles,
+    ]
+
+
+class Toggle(NamedTuple):
+    """A button that shows or hides one thing of the 3-D view."""
+
+    name: str
+    text: str
+    colour: str | None = None  # a variable of style.css
+
+
+def _toggles(own: AlignedError | None) -> list[Toggle]:
+    truth = [] if own is None else [Toggle("truth", f"truth ({own.alignment})", "--truth")]
+    return [
+        Toggle("path", "path", "--accent"),
+        *truth,
+        Toggle("cloud", "cloud"),
+        Toggle("cameras", "keyframes", "--accent"),
+        Toggle("grid", "grid"),
+    ]
+
+
+class Errors(NamedTuple):
+    """The errors of a run, one column an alignment."""
+
+    columns: list[str]
+    rows: list[tuple[str, ...]]
+    note: str
+
+
+def _errors(metrics: TrajectoryMetrics) -> Errors:
+    columns = (metrics.se3, metrics.sim3)
+    spread = (f"{1e3 * c.median_t:.2f} / {1e3 * c.max_t:.2f} mm" for c in columns)
+    rows = [
+        ("position error (RMSE)", *(f"{1e3 * c.rmse_t:.3f} mm" for c in columns)),
+        ("in per cent of the path", *(f"{c.rmse_t_percent:.4f} %" for c in columns)),
+        ("position error, median / largest", *spread),
+        ("rotation error (RMSE)", *(f"{c.rmse_r_deg:.4f}°" for c in columns)),
+        ("relative error per metre", *(_relative(c) for c in columns)),
+    ]
+    return Errors([ALIGNMENTS[c.alignment] for c in columns], rows, _note(metrics))
+
+
+def _relative(error: AlignedError) -> str:
+    if error.relative is None:
+        return "–"
+    return f"{1e3 * error.relative.translation:.2f} mm, {error.relative.rotation_deg:.3f}°"
+
+
+def _note(m: TrajectoryMetrics) -> str:
+    if m.drift is None:
+        drift = f"drift not measured: {m.drift_refusal}"
+    else:
+        drift = (
+            f"drift over the loop: d_s' {m.drift.d_s_prime:.4f}, e_s' {m.drift.e_s_prime:.4f}, "
+            f"e_r {m.drift.e_r_deg:.3f}°, e_align {m.drift.e_align_percent:.3f} %"
+        )
+    return (
+        f"True path {m.path_length:.3f} m; {m.matched} poses compared, {100 * m.covered:.1f} % of the truth covered; "
+        f"scale factor to the truth {m.scale:.5f}; {drift}"
+    )
+
+
+class PointClass(NamedTuple):
+    """What became of the depth of selected points, and the colour they are drawn in."""
+
+    name: str
+    text: str
+    colour: str
+
+
+def _point_classes() -> list[PointClass]:
+    names = (("used", "depth used"), ("uncertain", "too uncertain or far"), ("none", "no depth"))
+    return [PointClass(*name, _rgb(colour)) for name, colour in zip(names, draw.CLASS_COLORS.tolist())]
+
+
+def _scales() -> dict[str, str]:
+    """Colour scales under the pictures, and the values at their ends."""
+    return {
+        "depth": _stops(draw.depth_scale(np.zeros(0))),
+        "sigma": _stops(draw.sigma_scale()),
+        "residual": _stops(draw.residual_scale(1.0)),
+        "largest_sigma": f"{draw.LARGEST_SIGMA:g}",
+        "largest_grey": f"{draw.LARGEST_GREY:g}",
+        "largest_sigmas": f"{draw.LARGEST_SIGMAS:g}",
+    }
+
+
+def _stops(scale: draw.Scale) -> str:
+    return ",".join(_rgb(colour) for colour in scale.table[::15].tolist())
+
+
+def _rgb(colour: list[int]) -> str:
+    return f"rgb({','.join(map(str, colour))})"
+
+
+class States(NamedTuple):
+    """The state of every frame, and how often each occurred."""
+
+    strip: Timeline
+    counts: dict[str, int]
+
+
+def _states(result: RunResult) -> States:
+    states: list[str] = [r.status for r in result.reports]
+    strip = timeline([r.index for r in result.reports], states)
+    return States(strip, {name: states.count(name) for name in STATES})

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of runs that are not as they should be: no truth, no depth, frames lost, a name that looks like a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import escape
+
+from prism_vo import pipeline
+from prism_vo.config import Config, TrackConfig
+from prism_vo.datasets import Sequence, open_sequence
+from prism_vo.report.sink import ReportSink
+from prism_vo.types import RawFrame
+
+HOSTILE = "</script><b>walk {{data}} {% include 'run.html' %} & \"more\""
+
+
+class Changed:
+    """A recording with another name, without truth, and with some frames black."""
+
+    is_decoded = False
+    exposures = None
+    groundtruth = None
+
+    def __init__(self, source: Sequence, black: tuple[int, ...] = (), name: str = "changed") -> None:
+        self.source, self.black, self.name = source, black, name
+        self.camera, self.times, self.white = source.camera, source.times, source.white
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, index: int) -> Any:
+        frame = self.source[index]
+        assert isinstance(frame, RawFrame)
+        return replace(frame, image=np.zeros_like(frame.image)) if index in self.black else frame
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+
+def report(
+    sequence: Any, out: Path, config: Config, frames: int
+) -> tuple[str, dict[str, Any], pipeline.RunResult]:
+    result = pipeline.run(sequence, config, out, sinks=[ReportSink(out)], frames=frames)
+    text = (out / "report.html").read_text(encoding="utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    return text, json.loads(text[start : text.index("</script>", start)]), result
+
+
+def test_without_truth_and_with_lost_frames(recording: Path, tmp_path: Path) -> None:
+    sequence = Changed(open_sequence(recording), black=(4, 5, 6), name=HOSTILE)
+    config = replace(Config(), track=TrackConfig(patience=1))
+    text, data, result = report(sequence, tmp_path / "r", config, 10)
+    assert result.lost > 0
+    assert "Not measured: no ground truth" in text
+    assert "<b>walk" not in text
+    assert f"<h1>{escape(HOSTILE)}</h1>" in text and f"<title>{escape(HOSTILE)}</title>" in text
+    assert data["scene"]["truth"] == []
+    assert f"lost ({result.lost})" in text
+    assert sum(len(part) for part in data["scene"]["path"]) == 10 - result.lost
+    assert len(data["scene"]["path"]) == result.segments
+
+
+def test_pinhole_variant_has_no_depth_pictures_but_a_report(recording: Path, tmp_path: Path) -> None:
+    text, data, _ = report(open_sequence(recording), tmp_path / "r", replace(Config(), variant="pinhole"), 5)
+    assert "This run has no depth terms" in text
+    assert data["keyframes"][0]["captions"]["count-used"] == "0"
+    assert data["keyframes"][0]["captions"]["depth-where"] == "nowhere"
+
+
+def test_one_frame_is_enough(recording: Path, tmp_path: Path) -> None:
+    _, data, _ = report(open_sequence(recording), tmp_path / "r", Config(), 1)
+    assert len(data["keyframes"]) == 1
+    assert data["keyframes"][0]["captions"]["depth-where"] == "everywhere"
