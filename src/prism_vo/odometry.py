@@ -82,11 +82,12 @@ class Odometry:
         self.motion = Motion()
         self.map = Map()
         self.segment = -1
+        self.frame: Frame | None = None  # the last one
 
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()
-        frame = self._prepare(raw, focused)
+        self.frame = frame = self._prepare(raw, focused)
         if self.reference is None:
             return self._start_segment(frame)
         with self.watch("track"):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence → odometry → results folder. Reading and focusing of the next frames run beside tracking and mapping."""
+"""Frames → odometry → results folder. Reading and focusing of the next frames run beside tracking and mapping."""
 
 from __future__ import annotations
 
+import operator
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.config import Config
-from prism_vo.datasets.follow import FollowedSequence
-from prism_vo.datasets.sequence import Sequence
+from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.lightfield import Decoder
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.read_ahead import read_ahead
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
@@ -29,11 +30,11 @@ from prism_vo.types import DecodedFrame, InputFrame
 from prism_vo.variants import VARIANTS
 
 AHEAD = 2  # frames read and focused in advance
-Progress = Callable[[int, int, FrameReport], None]
+Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
 
 
 class Sink(Protocol):
-    """Somebody who looks on: a viewer, a report. All calls come from one thread, in order."""
+    """A viewer, a logger, a report. All calls come from one thread, in order."""
 
     def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None: ...
 
@@ -48,16 +49,11 @@ class RunResult:
     out: Path | None
     trajectory: Trajectory
     reports: list[FrameReport]
+    truth: Trajectory | None
     metrics: TrajectoryMetrics | None
     metrics_refusal: str | None
     seconds: float
     odometry: Odometry
-    sequence: Sequence
-
-    @property
-    def truth(self) -> Trajectory | None:
-        """Ground truth of the sequence, if it has one."""
-        return self.sequence.groundtruth
 
     @property
     def lost(self) -> int:
@@ -71,29 +67,36 @@ class RunResult:
 
 
 def run(
-    sequence: Sequence, config: Config | None = None, out: Path | None = None, *, sinks: Many[Sink] = (),
-    progress: Progress | None = None, frames: int | None = None, threads: bool = True, force: bool = False,
-) -> RunResult:  # fmt: skip
-    """Run the odometry over a sequence; with ``out``, write the results folder as frames come."""
+    source: FrameSource,
+    config: Config | None = None,
+    out: Path | None = None,
+    *,
+    sinks: Many[Sink] = (),
+    progress: Progress | None = None,
+    frames: int | None = None,
+    threads: bool = True,
+    force: bool = False,
+) -> RunResult:
+    """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
+
+    With ``out`` the results folder is written as frames come; ``frames``: stop after so many.
+    """
     config = config or Config()
-    count = len(sequence) if frames is None else min(frames, len(sequence))
-    if count == 0:
-        raise InputError(f"{sequence.name}: the sequence has no frames.")
     if out is not None:
         check_free(out, force)
-    sensor = sensor_for(sequence.camera, config, sequence.white, sequence[0])
-    odometry = Odometry(sequence.camera, config, sensor, threads=threads)
+    incoming = islice(iter(source), frames)
+    first = next(incoming, None)
+    if first is None:
+        raise InputError(f"{source.name}: the sequence has no frames.")
+    sensor = sensor_for(source.camera, config, source.white, first)
+    odometry = Odometry(source.camera, config, sensor, threads=threads)
+    total = _length(source, frames)
     # made last: input that cannot be used leaves no folder, and older results as they were
-    folder = ResultsFolder(out, sequence, config, force) if out is not None else None
-    indices: Iterable[int] = range(count)
-    if isinstance(
-        sequence, FollowedSequence
-    ):  # nothing to read ahead: every frame is worked on when it comes
-        indices, threads = sequence.arriving(frames), False
+    folder = ResultsFolder(out, source.name, total, config, force) if out is not None else None
     reports: list[FrameReport] = []
     start = time.perf_counter()
     try:
-        for frame, focused, seconds in _frames(sequence, sensor, indices, threads):
+        for frame, focused, seconds in _focused(chain([first], incoming), sensor, threads):
             report = odometry(frame, focused)
             report = replace(report, seconds={**report.seconds, "decode": seconds})
             reports.append(report)
@@ -102,40 +105,39 @@ def run(
             for sink in sinks:
                 sink.on_frame(report, focused, odometry)
             if progress is not None:
-                progress(len(reports), max(count, len(reports)), report)
+                progress(len(reports), total, report)
     finally:
+        odometry.finish()
         if folder is not None:
             folder.close(odometry)
     seconds = time.perf_counter() - start
-    trajectory = odometry.trajectory()
-    metrics, refusal = _metrics(trajectory, sequence.groundtruth)
-    result = RunResult(sequence.name, out, trajectory, reports, metrics, refusal, seconds, odometry, sequence)
+    trajectory, truth = odometry.trajectory(), source.groundtruth
+    metrics, refusal = _metrics(trajectory, truth)
+    result = RunResult(source.name, out, trajectory, reports, truth, metrics, refusal, seconds, odometry)
     for sink in sinks:
         sink.on_end(result)
     return result
 
 
-def _frames(
-    sequence: Sequence, sensor: Sensor, indices: Iterable[int], threads: bool
+def _focused(
+    frames: Iterator[InputFrame], sensor: Sensor, threads: bool
 ) -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
-    """Frames in order with their totally focused image and the seconds that took."""
+    """Frames in order with their totally focused image and the seconds that reading and focusing took."""
 
-    def load(index: int) -> tuple[InputFrame, DecodedFrame, float]:
+    def load() -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
         start = time.perf_counter()
-        frame = sequence[index]
-        focused = sensor.focus(frame)
-        return frame, focused, time.perf_counter() - start
+        for frame in frames:
+            focused = sensor.focus(frame)
+            yield frame, focused, time.perf_counter() - start
+            start = time.perf_counter()
 
-    if not threads:
-        yield from map(load, indices)
-        return
-    with ThreadPoolExecutor(1, thread_name_prefix="focus") as pool:
-        waiting: list[Future[tuple[InputFrame, DecodedFrame, float]]] = []
-        for index in indices:
-            waiting.append(pool.submit(load, index))
-            if len(waiting) == AHEAD:
-                yield waiting.pop(0).result()
-        yield from (future.result() for future in waiting)
+    return read_ahead(load(), AHEAD) if threads else load()
+
+
+def _length(source: FrameSource, frames: int | None) -> int | None:
+    """How many frames are to come, if the source knows."""
+    known = operator.length_hint(source) or None
+    return known if frames is None or known is None else min(frames, known)
 
 
 def sensor_for(

@@ -20,7 +20,6 @@ from prism_vo.errors import InputError
 from prism_vo.trajectory import HEADERS, tum_line, write_trajectory
 
 if TYPE_CHECKING:
-    from prism_vo.datasets.sequence import Sequence
     from prism_vo.odometry import FrameReport, Odometry
 
 TRAJECTORY = "trajectory.txt"
@@ -33,7 +32,7 @@ SETTINGS = "config.yaml"
 class ResultsFolder:
     """Appends as frames are tracked; :meth:`close` writes the refined trajectory, keyframes and cloud."""
 
-    def __init__(self, path: Path, sequence: Sequence, config: Config, force: bool) -> None:
+    def __init__(self, path: Path, name: str, frames: int | None, config: Config, force: bool) -> None:
         check_free(path, force)
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
@@ -42,8 +41,8 @@ class ResultsFolder:
         settings = {
             "version": __version__,
             "revision": source_revision(),
-            "sequence": sequence.name,
-            "frames": len(sequence),
+            "sequence": name,
+            "frames": frames,
             "settings": config_to_dict(config),
         }
         write_text_atomically(path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))

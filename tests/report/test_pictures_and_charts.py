@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 
 from prism_vo import pipeline
-from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.report import charts, pictures
 from prism_vo.report.snapshots import (
     SelectedPoints,

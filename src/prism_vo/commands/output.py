@@ -37,7 +37,7 @@ class RunProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def __call__(self, done: int, total: int, report: FrameReport) -> None:
+    def __call__(self, done: int, total: int | None, report: FrameReport) -> None:
         """One more frame."""
         speed = self._bar.tasks[self._task].speed
         self._bar.update(

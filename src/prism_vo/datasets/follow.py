@@ -66,26 +66,20 @@ class FollowedSequence:
         """Whether frames come decoded."""
         return self._now.is_decoded
 
-    def __len__(self) -> int:
-        return len(self._now)
-
     def __getitem__(self, index: int) -> RawFrame | DecodedFrame:
         return self._persist(lambda: self._now[index])
 
     def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
-        return (self[index] for index in self.arriving())
-
-    def arriving(self, most: int | None = None) -> Iterator[int]:
-        """Indices of frames, each as soon as its file is there."""
+        """Frames, each as soon as its file is there."""
         index = 0
-        while most is None or index < most:
+        while True:
             deadline = time.monotonic() + self.patience
             while index >= len(self._now):
                 if time.monotonic() > deadline:
                     return
                 time.sleep(POLL)
                 self._refresh()
-            yield index
+            yield self[index]
             index += 1
 
     def _refresh(self) -> None:

@@ -37,7 +37,7 @@ class EtaOverTime(NamedTuple):
 def eta_over_time(result: RunResult, extremes: EtaExtremes) -> EtaOverTime | None:
     """The weight of the depth terms; None for a run without them."""
     least, most = extremes.least, extremes.most
-    if least is None or most is None or result.odometry.config.variant != "full":
+    if least is None or most is None or not result.odometry.variant.depth_terms:
         return None
     mapped = [(r.index, r.mapping.eta) for r in result.reports if r.mapping is not None]
     curve = series("η", [frame for frame, _ in mapped], [eta for _, eta in mapped])

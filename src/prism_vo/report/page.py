@@ -29,7 +29,7 @@ STATES = ("keyframe", "ok", "recovered", "lost")
 def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: EtaExtremes) -> str:
     """The whole page."""
     own = own_alignment(result)
-    config, camera = result.odometry.config, result.sequence.camera.calibration
+    config, camera = result.odometry.config, result.odometry.camera.calibration
     return render(
         "run.html",
         title=result.name,

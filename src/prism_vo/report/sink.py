@@ -15,13 +15,12 @@ from prism_vo.report import pictures as draw
 from prism_vo.report.extremes import EtaExtremes
 from prism_vo.report.page import render_page
 from prism_vo.report.snapshots import Snapshot, SnapshotAlbum
-from prism_vo.types import RawFrame
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.optics.camera import FocusedView
     from prism_vo.pipeline import RunResult
-    from prism_vo.types import DecodedFrame
+    from prism_vo.types import DecodedFrame, InputFrame
 
 REPORT = "report.html"
 DENSE_SECONDS = 15.0  # spent on dense depth maps; later keyframes show depth at their points alone
@@ -50,7 +49,7 @@ class ReportSink:
 def keyframe_pictures(result: RunResult, snapshots: list[Snapshot]) -> list[dict[str, Any]]:
     """Five pictures and their captions for each snapshot."""
     dense = DenseMaps(result)
-    return [_pictures(s, dense.of(s.frame), result.odometry.view) for s in snapshots]
+    return [_pictures(s, dense.of(s.source), result.odometry.view) for s in snapshots]
 
 
 class DenseMaps:
@@ -61,14 +60,12 @@ class DenseMaps:
         self.left = DENSE_SECONDS
         self._warm = False  # the first map may have to compile, which is not counted
 
-    def of(self, index: int) -> tuple[Floats, Floats] | None:
+    def of(self, frame: InputFrame) -> tuple[Floats, Floats] | None:
         """ρ_v and σ (h, w), NaN where invalid; None when there is no more time or no depth."""
-        if self.left <= 0 or self.result.odometry.config.variant == "pinhole":
+        if self.left <= 0 or not self.result.odometry.variant.measures_depth:
             return None
         start = time.perf_counter()
-        frame = self.result.sequence[index]
-        sensor: Any = self.result.odometry.sensor
-        decoded = sensor.dense(frame) if isinstance(frame, RawFrame) else frame
+        decoded = self.result.odometry.sensor.dense(frame)
         self.left -= time.perf_counter() - start if self._warm else 0.0
         self._warm = True
         if decoded.inv_virtual_depth is None or decoded.variance is None:

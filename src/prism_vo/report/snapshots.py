@@ -17,7 +17,7 @@ from prism_vo.points.projection import project_into
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.points.records import Candidates, Points
-    from prism_vo.types import DecodedFrame
+    from prism_vo.types import DecodedFrame, InputFrame
     from prism_vo.window.window import Window
 
 
@@ -49,6 +49,7 @@ class Snapshot:
     frame: int
     time: float
     keyframe: int
+    source: InputFrame  # for its dense depth
     image: NDArray[np.uint8]  # (h, w) or (h, w, 3) RGB
     points: SelectedPoints
     residuals: PointResiduals
@@ -74,14 +75,21 @@ class SnapshotAlbum:
             self._stride *= 2
             if (self._seen - 1) % self._stride:
                 return
-        self.kept.append(take_snapshot(report, frame, odometry.window))
+        assert odometry.frame is not None
+        self.kept.append(take_snapshot(report, frame, odometry.frame.source, odometry.window))
 
 
-def take_snapshot(report: FrameReport, frame: DecodedFrame, window: Window) -> Snapshot:
+def take_snapshot(report: FrameReport, frame: DecodedFrame, source: InputFrame, window: Window) -> Snapshot:
     """The newest keyframe of the window."""
     picture = frame.color if frame.color is not None else to_bytes(frame.image)
     return Snapshot(
-        report.index, report.time, report.keyframe, picture, selected_points(window), point_residuals(window)
+        report.index,
+        report.time,
+        report.keyframe,
+        source,
+        picture,
+        selected_points(window),
+        point_residuals(window),
     )
 
 

@@ -19,7 +19,7 @@ def own_alignment(result: RunResult) -> AlignedError | None:
     """The alignment a method is judged by: a metric one may not fit the scale."""
     if result.metrics is None:
         return None
-    return result.metrics.sim3 if result.odometry.config.variant == "pinhole" else result.metrics.se3
+    return result.metrics.se3 if result.odometry.variant.measures_depth else result.metrics.sim3
 
 
 def truth_in_estimate(truth: Trajectory | None, alignment: AlignedError | None) -> Array:

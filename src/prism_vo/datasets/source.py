@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where frames come from: all that a run needs of a recording, a growing folder or a camera."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.trajectory import Trajectory
+from prism_vo.types import InputFrame
+
+
+class FrameSource(Protocol):
+    """Frames of one camera, in order; it need not know how many there will be."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def camera(self) -> PlenopticCamera: ...
+    @property
+    def groundtruth(self) -> Trajectory | None: ...
+    @property
+    def white(self) -> NDArray[Any] | None: ...
+    def __iter__(self) -> Iterator[InputFrame]: ...
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Frames from anywhere: ``run(Stream(frames, camera))`` with any iterable of frames."""
+
+    frames: Iterable[InputFrame]
+    camera: PlenopticCamera
+    name: str = "stream"
+    groundtruth: Trajectory | None = None
+    white: NDArray[Any] | None = None
+
+    def __iter__(self) -> Iterator[InputFrame]:
+        return iter(self.frames)
