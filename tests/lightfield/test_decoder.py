@@ -9,6 +9,7 @@ from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError, InputError
 from prism_vo.evaluate.decoding import decoding_metrics, psnr
 from prism_vo.lightfield import Decoder
+from prism_vo.optics.visibility import owner_maps
 from prism_vo.simulate import preset_camera
 from prism_vo.types import RawFrame
 
@@ -115,7 +116,7 @@ def test_repeated_texture_is_invalid_rather_than_wrong() -> None:
     camera, array = field.camera, decoder_of(field).geometry.array
     sensor = camera.calibration.sensor
     pixels = np.stack(np.meshgrid(np.arange(sensor.width), np.arange(sensor.height)), -1).reshape(-1, 2)
-    centre = array.lens_centres[array.nearest(pixels)]
+    centre = array.lens_centres[owner_maps(array, sensor.width, sensor.height).owner.ravel()]
     rho, period = (
         0.34,
         array.diameter * 0.36,
