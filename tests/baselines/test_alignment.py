@@ -65,10 +65,10 @@ def test_the_jacobian_is_the_derivative() -> None:
     sigma2 = np.full(inner.sum(), 1e8)  # no robust weights
 
     def energy(xi: np.ndarray) -> float:
-        moved = se3.exp(xi[:6]) @ T
-        return alignment._linearise(reference, image, slopes, moved, 1 + xi[6], xi[7], sigma2)[0]
+        state = alignment._State(se3.exp(xi[:6]) @ T, 1 + xi[6], xi[7])
+        return alignment._linearise(reference, image, slopes, state, sigma2).energy
 
-    _, _, b, _ = alignment._linearise(reference, image, slopes, T, 1.0, 0.0, sigma2)
+    b = alignment._linearise(reference, image, slopes, alignment._State(T, 1.0, 0.0), sigma2).b
     steps = 1e-3 * np.eye(8)
     numeric = np.array([(energy(s) - energy(-s)) / 2e-3 for s in steps])
     np.testing.assert_allclose(2 * b / inner.sum(), numeric, rtol=1e-3, atol=1e-4 * np.abs(numeric[:6]).min())

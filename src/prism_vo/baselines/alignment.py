@@ -2,7 +2,7 @@
 """Semi-dense direct image alignment of a frame to a keyframe: the tracking step the baselines share.
 
 Poses are ``T_frame_key`` in the frame of the focused view, whose centre is the pinhole of the image; see
-:func:`to_view` for the way to camera coordinates. Independent of the odometry's own tracker on purpose.
+:func:`to_view` for the way to camera coordinates. Residuals are independent of the odometry's own on purpose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
 from prism_vo.baselines.sampling import bilinear, gradients, image_pyramid
+from prism_vo.linear.descent import Damping, descend
+from prism_vo.linear.scaling import damped_step
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.pinhole import Pinhole
 
 HUBER = 2.0  # standard deviations of a residual
 CUTOFF = 6.0  # standard deviations: beyond, a point is taken for occluded and has no influence
@@ -22,15 +25,16 @@ SUBPIXEL = 0.06  # px, geometric noise that strong gradients turn into intensity
 MAX_POINTS = 12_000  # per level: more cost time and bring no accuracy
 MIN_POINTS = 60
 MIN_VISIBLE = 0.25  # share of the points that must stay in the image
+DAMPING = Damping(
+    start=1e-4, fall=0.3, least=1e-7, least_after_refusal=1e-7, rise=8.0, most=1e3, small_gain=1e-5
+)
 
 
 @dataclass(frozen=True)
 class Level:
     """Points of a keyframe at one pyramid level, and the pinhole of that level."""
 
-    focal: float
-    cx: float
-    cy: float
+    plane: Pinhole
     rays: Array  # (N, 3), z = 1
     inv_depth: Array  # (N,) q of the view
     variance: Array  # (N,) of q
@@ -88,13 +92,11 @@ def keyframe_levels(
         y, x = np.nonzero(valid)
         pick = slice(None, None, max(1, -(-len(x) // MAX_POINTS)))
         y, x = y[pick], x[pick]
-        focal = view.focal_px / 2**level
-        cx, cy = (view.cx + 0.5) / 2**level - 0.5, (view.cy + 0.5) / 2**level - 0.5
-        rays = np.stack([(x - cx) / focal, (y - cy) / focal, np.ones(len(x))], 1)
+        plane = view.image_plane.halved(level)
         gx, gy = gradients(grey)
         slope = np.stack([gx[y, x], gy[y, x]], 1).astype(np.float64)
         intensity = grey[y, x].astype(np.float64)
-        out.append(Level(focal, cx, cy, rays, q[y, x], var[y, x], intensity, slope))
+        out.append(Level(plane, plane.rays(x, y), q[y, x], var[y, x], intensity, slope))
     return out
 
 
@@ -121,28 +123,63 @@ def align(
     return result
 
 
+@dataclass(frozen=True)
+class _State:
+    """What the alignment of a level moves."""
+
+    T_frame_key: Array
+    gain: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class _Linearized:
+    """Mean robust energy, normal equations (8), and (rms, inlier share, visible share)."""
+
+    energy: float
+    h: Array
+    b: Array
+    quality: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class _LevelProblem:
+    """One level, as a descent sees it."""
+
+    level: Level
+    image: Floats
+    slopes: tuple[Floats, Floats]
+    sigma2: Array  # fixed for the level: a variance that grew with the motion would reward moving
+
+    def linearize(self, state: _State) -> _Linearized:
+        """H, b and the energy."""
+        return _linearise(self.level, self.image, self.slopes, state, self.sigma2)
+
+    def step(self, at: _Linearized, state: _State, damping: float) -> Array | None:
+        """Tangent of the pose, gain, bias (8,)."""
+        return damped_step(at.h, at.b, damping)
+
+    def moved(self, state: _State, step: Array) -> _State:
+        """After a step."""
+        return _State(
+            se3.exp(step[:6]) @ state.T_frame_key, state.gain + float(step[6]), state.bias + float(step[7])
+        )
+
+    def accepted(self, at: _Linearized) -> None:
+        """Nothing to adapt."""
+
+    def is_over(self, step: Array, state: _State, taken: bool) -> bool:
+        """The gain in energy decides."""
+        return False
+
+
 def _align_level(level: Level, image: Floats, start: Alignment, noise: float, iterations: int) -> Alignment:
-    slopes = gradients(image)
-    T, gain, bias, damping = start.T_frame_key, start.gain, start.bias, 1e-4
-    # fixed for the level: a variance that grew with the motion would reward moving
-    sigma2 = _residual_variance(level, T, noise)
-    energy, H, b, quality = _linearise(level, image, slopes, T, gain, bias, sigma2)
-    for _ in range(iterations):
-        step = -np.linalg.solve(H + damping * np.diag(np.diag(H) + 1e-12), b).astype(np.float64)
-        new_T, new_gain, new_bias = se3.exp(step[:6]) @ T, gain + step[6], bias + step[7]
-        trial = _linearise(level, image, slopes, new_T, new_gain, new_bias, sigma2)
-        if trial[0] < energy:
-            converged = energy - trial[0] < 1e-5 * energy
-            T, gain, bias = new_T, new_gain, new_bias
-            energy, H, b, quality = trial
-            damping = max(damping * 0.3, 1e-7)
-            if converged:
-                break
-        else:
-            damping *= 8.0
-            if damping > 1e3:
-                break
-    return Alignment(nearest_pose(T), gain, bias, *quality)
+    sigma2 = _residual_variance(level, start.T_frame_key, noise)
+    problem = _LevelProblem(level, image, gradients(image), sigma2)
+    state = _State(start.T_frame_key, start.gain, start.bias)
+    found = descend(problem, state, problem.linearize(state), DAMPING, iterations)
+    end = found.state
+    return Alignment(nearest_pose(end.T_frame_key), end.gain, end.bias, *found.at.quality)
 
 
 def nearest_pose(T: Array) -> Array:
@@ -157,7 +194,7 @@ def _residual_variance(level: Level, T: Array, noise: float) -> Array:
     """σ² of each residual (N,): noise of two intensities, geometric error, depth's σ times parallax."""
     gx, gy = level.slope.T
     parallax = gx * (T[0, 3] - T[2, 3] * level.rays[:, 0]) + gy * (T[1, 3] - T[2, 3] * level.rays[:, 1])
-    by_depth = (level.focal * parallax) ** 2 * level.variance
+    by_depth = (level.plane.focal * parallax) ** 2 * level.variance
     return 2 * noise**2 + SUBPIXEL**2 * (gx * gx + gy * gy) + by_depth
 
 
@@ -165,25 +202,24 @@ def _linearise(
     level: Level,
     image: Floats,
     slopes: tuple[Floats, Floats],
-    T: Array,
-    gain: float,
-    bias: float,
+    state: _State,
     sigma2: Array,
-) -> tuple[float, Array, Array, tuple[float, float, float]]:
-    """Mean robust energy, normal equations, and (rms, inlier share, visible share)."""
+) -> _Linearized:
+    T, gain, bias = state.T_frame_key, state.gain, state.bias
     points = level.rays @ T[:3, :3].T + level.inv_depth[:, None] * T[:3, 3]  # over the depth in the keyframe
     z = points[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         x, y = points[:, 0] / z, points[:, 1] / z
         q = level.inv_depth / z  # inverse depth in the frame
-    u, v = level.focal * x + level.cx, level.focal * y + level.cy
+    focal = level.plane.focal
+    u, v = focal * x + level.plane.cx, focal * y + level.plane.cy
     h, w = image.shape
     seen = (z > 1e-6) & (u >= 1) & (u <= w - 2) & (v >= 1) & (v <= h - 2)
     x, y, q, u, v, sigma2 = x[seen], y[seen], q[seen], u[seen], v[seen], sigma2[seen]
     if len(u) < max(MIN_POINTS // 2, MIN_VISIBLE * len(z)):  # a step out of the image must not pay off
-        return np.inf, np.eye(8), np.zeros(8), (np.inf, 0.0, 0.0)
+        return _Linearized(np.inf, np.eye(8), np.zeros(8), (np.inf, 0.0, 0.0))
     value, gx, gy = bilinear((image, *slopes), u, v)
-    gx, gy = gx * level.focal, gy * level.focal
+    gx, gy = gx * focal, gy * focal
     intensity = level.intensity[seen]
     residual = value - gain * intensity - bias
     # pose columns: d(x, y)/dξ for a left increment (translation first), scaled by the inverse depth
@@ -210,4 +246,5 @@ def _linearise(
     inlier = size < HUBER
     rms = float(np.sqrt(np.mean(residual[inlier] ** 2))) if inlier.any() else np.inf
     JW = J * weight[:, None]
-    return energy, JW.T @ J, JW.T @ residual, (rms, float(inlier.sum() / len(z)), len(u) / len(z))
+    quality = (rms, float(inlier.sum() / len(z)), len(u) / len(z))
+    return _Linearized(energy, JW.T @ J, JW.T @ residual, quality)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.baselines.sampling import sample
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.pinhole import Pinhole
 
 STEPS = 17  # samples along the search segment
 MAX_SEARCH = 24.0  # px: a longer segment is too ambiguous
@@ -51,18 +52,15 @@ class Line:
 
     m: Array  # (N, 3)
     t: Array  # (3,)
-    view: FocusedView
+    plane: Pinhole
 
     def pixels(self, q: Array) -> tuple[Array, Array]:
         """Pixels (N,) of the points at inverse depths q (N,)."""
-        z = self.m[:, 2] + q * self.t[2]
-        u = (self.m[:, 0] + q * self.t[0]) / z
-        v = (self.m[:, 1] + q * self.t[1]) / z
-        return self.view.focal_px * u + self.view.cx, self.view.focal_px * v + self.view.cy
+        return self.plane.project(self.m + q[:, None] * self.t)
 
     def inv_depth(self, u: Array, v: Array) -> Array:
         """q of pixels on the line, by the coordinate that moves more."""
-        a, b = (u - self.view.cx) / self.view.focal_px, (v - self.view.cy) / self.view.focal_px
+        a, b, _ = self.plane.rays(u, v).T
         by_u, by_v = a * self.t[2] - self.t[0], b * self.t[2] - self.t[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(
@@ -70,11 +68,6 @@ class Line:
                 (self.m[:, 0] - a * self.m[:, 2]) / by_u,
                 (self.m[:, 1] - b * self.m[:, 2]) / by_v,
             )
-
-
-def rays_of(view: FocusedView, x: NDArray[np.intp], y: NDArray[np.intp]) -> Array:
-    """Rays (N, 3) with z = 1 through pixels."""
-    return np.stack([(x - view.cx) / view.focal_px, (y - view.cy) / view.focal_px, np.ones(len(x))], 1)
 
 
 def observe(
@@ -90,7 +83,7 @@ def observe(
     if len(x) == 0:
         return depth
     q, var = depth.inv_depth[y, x], depth.variance[y, x]
-    line = Line(rays_of(view, x, y) @ T_frame_key[:3, :3].T, T_frame_key[:3, 3], view)
+    line = Line(view.image_plane.rays(x, y) @ T_frame_key[:3, :3].T, T_frame_key[:3, 3], view.image_plane)
     sigma = np.sqrt(var)
     low, high = np.maximum(q - 2 * sigma, MIN_INV_DEPTH), q + 2 * sigma
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,7 +99,7 @@ def observe(
     use &= (x > margin) & (x < view.width - 1 - margin) & (y > margin) & (y < view.height - 1 - margin)
     if not use.any():
         return depth
-    chosen = Line(line.m[use], line.t, view)
+    chosen = Line(line.m[use], line.t, line.plane)
     ends = np.stack([u0[use], v0[use], u1[use], v1[use]])
     seen, seen_var = _search(key_image, frame_image, x[use], y[use], chosen, ends, T_frame_key, noise)
     q, var = _fuse(q[use], var[use], seen, seen_var)
@@ -129,7 +122,7 @@ def _search(
     u0, v0, u1, v1 = ends
     length = np.hypot(u1 - u0, v1 - v0)
     along = np.stack([(u1 - u0) / length, (v1 - v0) / length])
-    key_along = _keyframe_direction(x, y, T_frame_key, line.view, along)
+    key_along = _keyframe_direction(x, y, T_frame_key, line.plane, along)
     offsets = np.array(PATCH)[:, None]
     template = _sample(key_image, x + offsets * key_along[0], y + offsets * key_along[1])  # (5, N)
     cost = np.empty((STEPS, len(x)))
@@ -153,12 +146,12 @@ def _search(
 
 
 def _keyframe_direction(
-    x: NDArray[np.intp], y: NDArray[np.intp], T_frame_key: Array, view: FocusedView, fallback: Array
+    x: NDArray[np.intp], y: NDArray[np.intp], T_frame_key: Array, plane: Pinhole, fallback: Array
 ) -> Array:
     """Unit directions (2, N) of the epipolar lines in the keyframe, oriented as in the frame."""
     centre = -T_frame_key[:3, :3].T @ T_frame_key[:3, 3]  # of the frame, in the keyframe
-    du = view.focal_px * centre[0] - (x - view.cx) * centre[2]
-    dv = view.focal_px * centre[1] - (y - view.cy) * centre[2]
+    du = plane.focal * centre[0] - (x - plane.cx) * centre[2]
+    dv = plane.focal * centre[1] - (y - plane.cy) * centre[2]
     size = np.hypot(du, dv)
     direction = np.stack([du, dv]) / np.maximum(size, 1e-12)
     roll = np.sign((direction * (T_frame_key[:2, :2].T @ fallback)).sum(0))
@@ -183,7 +176,7 @@ def propagate(depth: DepthMap, T_new_key: Array, view: FocusedView, process: flo
     """The map seen from another pose: points moved, the nearer one kept where two meet, variance enlarged."""
     y, x = np.nonzero(depth.valid)
     q, var = depth.inv_depth[y, x], depth.variance[y, x]
-    line = Line(rays_of(view, x, y) @ T_new_key[:3, :3].T, T_new_key[:3, 3], view)
+    line = Line(view.image_plane.rays(x, y) @ T_new_key[:3, :3].T, T_new_key[:3, 3], view.image_plane)
     z = line.m[:, 2] + q * line.t[2]
     ahead = z > 1e-6
     u, v = line.pixels(np.where(ahead, q, 0.0))

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array
 from prism_vo.datasets.registry import open_sequence
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
@@ -22,7 +21,7 @@ POLL = 0.2  # s between looks at the folder
 
 
 class FollowedSequence:
-    """Satisfies ``Sequence``; ends when nothing new came for ``patience`` seconds.
+    """Satisfies ``FrameSource``; ends when nothing new came for ``patience`` seconds.
 
     A file that cannot be read yet, because it is still being written, is tried again until the patience ends.
     """
@@ -42,16 +41,6 @@ class FollowedSequence:
         return self._now.camera
 
     @property
-    def times(self) -> Array:
-        """Of the frames so far, s."""
-        return self._now.times
-
-    @property
-    def exposures(self) -> Array | None:
-        """Of the frames so far, s."""
-        return self._now.exposures
-
-    @property
     def groundtruth(self) -> Trajectory | None:
         """What of it exists by now."""
         return self._now.groundtruth
@@ -60,14 +49,6 @@ class FollowedSequence:
     def white(self) -> NDArray[Any] | None:
         """The white image, if there is one."""
         return self._now.white
-
-    @property
-    def is_decoded(self) -> bool:
-        """Whether frames come decoded."""
-        return self._now.is_decoded
-
-    def __getitem__(self, index: int) -> RawFrame | DecodedFrame:
-        return self._persist(lambda: self._now[index])
 
     def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
         """Frames, each as soon as its file is there."""
@@ -79,7 +60,7 @@ class FollowedSequence:
                     return
                 time.sleep(POLL)
                 self._refresh()
-            yield self[index]
+            yield self._persist(lambda: self._now[index])  # noqa: B023
             index += 1
 
     def _refresh(self) -> None:

@@ -21,6 +21,19 @@ from prism_vo.types import PosedFrame
 
 FOUND, SKIPPED, OUTSIDE, AMBIGUOUS = np.int8(0), np.int8(1), np.int8(2), np.int8(3)
 MOST_FAILURES = 4  # searches in a row after which a candidate is dropped
+LEAST_LENGTH = 1.5  # px: a shorter segment cannot be narrowed any further
+LONGEST_KNOWN = 3.0  # times the longest search, where the interval is known at both ends
+MARGIN = np.float32(4.0)  # px from the border: the pattern must fit
+DISTINCT = 2  # px from the best match at which a second one is another match
+MOST_STEPS = 511  # samples of a segment
+REFINEMENTS, LARGEST_MOVE, SMALL_MOVE = 3, 1.0, 0.05  # Gauss–Newton steps along the line; px
+LEAST_SHARE = 1e-3  # of the gradient energy that must lie along the line
+ERROR, ERROR_BY_DIRECTION = (
+    0.2,
+    0.2,
+)  # px: expected error where the gradient runs along the line, and what is added
+LARGEST_ERROR = 5.0  # px
+LARGEST_ENERGY = np.float32(8 * 12.0**2)  # of a match: 12 grey levels in each pixel of the pattern
 
 
 class HostViews(NamedTuple):
@@ -115,8 +128,8 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
     h, w = image.shape[0], image.shape[1]
     focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
     dx, dy = np.empty(8, np.float32), np.empty(8, np.float32)
-    energies = np.empty(512, np.float32)
-    one = np.float32(1)
+    energies = np.empty(MOST_STEPS + 1, np.float32)
+    one, margin = np.float32(1), MARGIN
     for n in range(host.shape[0]):
         i = host[n]
         r, t = rotation[i], translation[i]
@@ -137,21 +150,20 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
         x1, y1 = (ax + t[0] * q1) / z1 * focal + cx, (ay + t[1] * q1) / z1 * focal + cy
         ex, ey = x1 - x0, y1 - y0
         length = np.sqrt(ex * ex + ey * ey)
-        if length < 1.5:
+        if length < LEAST_LENGTH:
             result[n] = SKIPPED
             continue
         ex, ey = ex / length, ey / length
         if length > longest:
             if bounded:
-                length = min(length, 3.0 * longest)
+                length = min(length, LONGEST_KNOWN * longest)
             else:
                 length = longest
         # pattern rotated with the host → frame rotation, scaled by the depth at the segment's middle
         for k in range(8):
             dx[k] = (r[0, 0] * PATTERN[k, 0] + r[0, 1] * PATTERN[k, 1]) / az
             dy[k] = (r[1, 0] * PATTERN[k, 0] + r[1, 1] * PATTERN[k, 1]) / az
-        steps = min(int(length) + 2, 511)
-        margin = np.float32(4.0)
+        steps = min(int(length) + 2, MOST_STEPS)
         best, best_step = np.float32(1e30), -1
         for s in range(steps):
             d = min(float(s), length)
@@ -167,13 +179,13 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
             continue
         second = np.float32(1e30)
         for s in range(steps):
-            if abs(s - best_step) > 2 and energies[s] < second:
+            if abs(s - best_step) > DISTINCT and energies[s] < second:
                 second = energies[s]
 
         # Gauss–Newton along the line; gradient energy along (a) and across (b) it gives the expected error
         d = min(float(best_step), length)
         along, across = 0.0, 0.0
-        for _ in range(3):
+        for _ in range(REFINEMENTS):
             hess, grad, along, across = 1e-6, 0.0, 0.0, 0.0
             x, y = np.float32(x0 + ex * d), np.float32(y0 + ey * d)
             if not (x > margin and y > margin and x < w - one - margin and y < h - one - margin):
@@ -204,17 +216,17 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
                 along += g * g
                 across += c * c
             step = -grad / hess
-            step = min(max(step, -1.0), 1.0)
-            if abs(d + step - best_step) > 2.0:
+            step = min(max(step, -LARGEST_MOVE), LARGEST_MOVE)
+            if abs(d + step - best_step) > DISTINCT:
                 break
             d += step
-            if abs(step) < 0.05:
+            if abs(step) < SMALL_MOVE:
                 break
-        if along < 1e-3 * (across + 1.0):
+        if along < LEAST_SHARE * (across + 1.0):
             result[n] = AMBIGUOUS
             continue
-        error = 0.2 + 0.2 * (along + across) / along
-        if error > 5.0 or best > np.float32(8.0 * 144.0):
+        error = ERROR + ERROR_BY_DIRECTION * (along + across) / along
+        if error > LARGEST_ERROR or best > LARGEST_ENERGY:
             result[n] = AMBIGUOUS
             continue
 
