@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from prism_vo.config import Config as Config
     from prism_vo.datasets import open_sequence as open_sequence
+    from prism_vo.datasets.source import Stream as Stream
     from prism_vo.errors import PrismError as PrismError
     from prism_vo.evaluate.metrics import evaluate_trajectory as evaluate_trajectory
     from prism_vo.lightfield import Decoder as Decoder
@@ -29,6 +30,7 @@ _HOMES = {
     "PlenopticCamera": "prism_vo.optics.camera",
     "PrismError": "prism_vo.errors",
     "RawFrame": "prism_vo.types",
+    "Stream": "prism_vo.datasets.source",
     "Trajectory": "prism_vo.trajectory",
     "evaluate_trajectory": "prism_vo.evaluate.metrics",
     "open_sequence": "prism_vo.datasets",
