@@ -62,12 +62,19 @@ def camera_of(side: int) -> PlenopticCamera:
     """A Raytrix-like camera with side² raw pixels; micro-images keep their 14.3 pixels."""
     data = {
         "sensor": {"width": side, "height": side, "pixel_size_um": 11264.0 / side},
-        "main_lens": {"focal_length_mm": 16.0, "mla_distance_mm": 15.05, "principal_point_px": (side / 2, side / 2)},
+        "main_lens": {
+            "focal_length_mm": 16.0,
+            "mla_distance_mm": 15.05,
+            "principal_point_px": (side / 2, side / 2),
+        },
         "mla": {
-            "sensor_distance_mm": 0.38, "pitch_px": 14.3, "rotation_rad": 0.006, "origin_px": (side / 2, side / 2),
+            "sensor_distance_mm": 0.38,
+            "pitch_px": 14.3,
+            "rotation_rad": 0.006,
+            "origin_px": (side / 2, side / 2),
             "lens_types": [{"focus_virtual_depth": v} for v in (2.2, 3.0, 4.2)],
         },
-    }  # fmt: skip
+    }
     return PlenopticCamera.from_calibration(Calibration.model_validate(data))
 
 

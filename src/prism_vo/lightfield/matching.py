@@ -80,8 +80,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
     ``nodes``: :class:`SampleGrid` in raw px from the corner of ``lenses``; ``samples``: another one, in nodes. A rung
-    is evaluated for all nodes when the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines and
-    smaller gradients on the TF grid): b h² is straight, and two rungs with the root between them suffice.
+    is evaluated for all nodes when the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines
+    and smaller gradients on the TF grid): b h² is straight, and two rungs with the root between them suffice.
     """
     slopes, strides, correlation = tables.ladder
     radius, window = tables.lenses.radius, tables.sampling.window

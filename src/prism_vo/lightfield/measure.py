@@ -78,7 +78,7 @@ def measure_blocks(tables, image, block, first, last, out):  # type: ignore[no-u
             out[:, y0 : y0 + ny, x0 : x0 + nx] = refining.result[:, :ny, :nx]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, error_model="numpy")
 def _search_samples(tables, image, lenses, samples, scratch, start):  # type: ignore[no-untyped-def]
     """Rung to begin with at each sample (raw px) → ``start``: that of the nearest node of the search; −1: none."""
     pitch = tables.sampling.search_pitch
@@ -95,7 +95,7 @@ def _search_samples(tables, image, lenses, samples, scratch, start):  # type: ig
             start[row, col] = scratch.rungs[node_row, node_col]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, error_model="numpy")
 def _refine_samples(tables, image, lenses, samples, scratch):  # type: ignore[no-untyped-def]
     """Match at each sample (raw px) → ``scratch.result``."""
     pitch, step = tables.sampling.pitch, samples.step

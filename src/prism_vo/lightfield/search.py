@@ -73,12 +73,12 @@ def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-de
             per = one / max(weight, tiny)
             work[p + WII] -= light * light * per
             work[p + W2] = weight - work[p + W2] * per
-        _window_costs(work, nodes, columns, cost[rung], freedom[rung])
+        _window_costs(work, nodes, columns, rung, cost, freedom)
     _choose(slopes, shares, cost, freedom, tables.refine_limit, best[: nodes.ny, : nodes.nx])
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
-def _window_costs(work, nodes, columns, cost, freedom):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _window_costs(work, nodes, columns, rung, cost, freedom):  # type: ignore[no-untyped-def]
     """Residual sums and degrees of freedom over the window about each node, down the columns and then along rows."""
     side, mx = SEARCH_SIDE, nodes.nx + SEARCH_SIDE - 1
     for row in range(nodes.ny):
@@ -95,8 +95,8 @@ def _window_costs(work, nodes, columns, cost, freedom):  # type: ignore[no-untyp
                 total += columns[0, col + dx]
                 free += columns[1, col + dx]
             enough = free > LEAST_REDUNDANCY * side**2
-            cost[row, col] = total / free if enough else NOTHING
-            freedom[row, col] = free
+            cost[rung, row, col] = total / free if enough else NOTHING
+            freedom[rung, row, col] = free
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

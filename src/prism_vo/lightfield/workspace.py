@@ -60,7 +60,7 @@ def new_workspace(columns):  # type: ignore[no-untyped-def]
     return Workspace(work, np.zeros(STRIDE, np.int32), tile_columns)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def whole_lanes(samples):  # type: ignore[no-untyped-def]
     """The next multiple of LANES: loops of such lengths leave no slow remainder."""
     return (samples + LANES - 1) // LANES * LANES
