@@ -7,8 +7,8 @@ import numpy as np
 from camera_model import raw_from_virtual
 
 from prism_vo.arrays import Array
-from prism_vo.lightfield.accumulate import RIM
-from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.geometry import STEREO_X, STEREO_Y, StereoGeometry
+from prism_vo.lightfield.sample_steps import RIM
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
 
@@ -30,7 +30,8 @@ def samples_of(
     c_image = undistort(camera.calibration, geometry.array.image_centres)
     c_lens = geometry.array.lens_centres
     weights, greys, baselines = [], [], []
-    for image_centre, lens_centre, stereo in zip(c_image, c_lens, geometry.lenses[:, :2]):
+    stereo_centres = geometry.lenses[:, [STEREO_X, STEREO_Y]]
+    for image_centre, lens_centre, stereo in zip(c_image, c_lens, stereo_centres):
         at = raw_from_virtual(x_virtual, np.full(len(xy), rho), lens_centre)
         q = ((at - image_centre) ** 2).sum(-1) / geometry.radius**2
         grey = bilinear(raw, distort(camera.calibration, at))

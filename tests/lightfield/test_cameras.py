@@ -20,14 +20,19 @@ CASES = {
     "rectangular array": (changed(MINI, mla={"layout": "rectangular"}), 3.0, {}),
     "one lens type": (changed(MINI, mla={"lens_types": ({"focus_virtual_depth": 3.0},)}), 3.0, {}),
     "focal view": (changed(MINI, totally_focused={"view": "focal"}), 3.0, {}),
-    "distorted": (changed(MINI, main_lens={"distortion": {"radial": (3e-4, 0.0), "tangential": (0.0, 0.0)}}), 3.0, {}),
+    "distorted": (
+        changed(MINI, main_lens={"distortion": {"radial": (3e-4, 0.0), "tangential": (0.0, 0.0)}}),
+        3.0,
+        {},
+    ),
     "focused nearer than infinity": (
-        changed(MINI, main_lens={"focal_length_mm": 50.0, "mla_distance_mm": 52.1}, mla=TYPES), 4.0,
+        changed(MINI, main_lens={"focal_length_mm": 50.0, "mla_distance_mm": 52.1}, mla=TYPES),
+        4.0,
         {"near": 0.5, "far": 1.3},
     ),
     "70 px pitch": (changed(MINI, mla={"pitch_px": 70.0}, sensor={"pixel_size_um": 4.0}), 2.9, {"near": 0.4}),
     "virtual depth 8": (changed(MINI, main_lens={"mla_distance_mm": 15.0}), 8.0, {"near": 0.06}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fast kernels against the slow twin, on both views and with distortion."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from camera_model import raw_from_tf
@@ -8,11 +10,14 @@ from light_fields import changed
 from sums_twin import samples_of
 
 from prism_vo.config import DecodeConfig
-from prism_vo.lightfield import accumulate as kernel
+from prism_vo.lightfield import workspace as rows
+from prism_vo.lightfield.accumulate import accumulate
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.nearby import gather_lenses, lens_grid
+from prism_vo.lightfield.nearby import Area, NearbyLenses, gather_lenses, lens_grid, lens_room
+from prism_vo.lightfield.records import MatchingImage, Overlay, SampleGrid
+from prism_vo.lightfield.sample_steps import GREY_OFFSET, OUTSIDE
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 
@@ -35,12 +40,29 @@ def noise_image(geometry: StereoGeometry) -> np.ndarray:
     return raw
 
 
-def sums_of(box: tuple, columns: int) -> np.ndarray:
-    """(SUMS, samples), of the kernel for tiles ``columns`` wide, or of the one for blocks (0)."""
-    work = kernel.new_work(columns)
-    kernel.accumulate(*box, np.zeros(kernel.STRIDE, np.int32), work)
-    samples = box[-3] * box[-2]
-    return work.reshape(-1, kernel.STRIDE)[: kernel.SUMS, kernel.PAD : kernel.PAD + samples]
+@dataclass(frozen=True)
+class Overlaid:
+    """Everything the kernels sum over, but the grid of samples."""
+
+    image: MatchingImage
+    lenses: NearbyLenses
+    overlay: Overlay
+
+    def sums(self, grid: SampleGrid, tile_columns: int = 0, with_slope: bool = True) -> np.ndarray:
+        """(SUMS, samples), of the kernel for tiles ``tile_columns`` wide, or of the one for blocks (0)."""
+        workspace = rows.new_workspace(tile_columns)
+        overlay = self.overlay._replace(with_slope=with_slope)
+        accumulate(self.image, self.lenses, overlay, grid, workspace)
+        samples = grid.nx * grid.ny
+        return workspace.work.reshape(-1, rows.STRIDE)[: rows.SUMS, rows.PAD : rows.PAD + samples]
+
+
+def overlaid(geometry: StereoGeometry, raw: np.ndarray, slope: float, area: Area) -> Overlaid:
+    border = raw_border(geometry)
+    padded = np.pad(np.where(raw > 0, raw, OUTSIDE), border, constant_values=OUTSIDE)
+    grid = lens_grid(geometry)
+    lenses = gather_lenses(grid, slope, geometry.radius / slope, area, lens_room(grid))
+    return Overlaid(MatchingImage(padded, FALL), lenses, Overlay(slope, geometry.radius, 1, True))
 
 
 def inner(sums: np.ndarray, columns: int) -> np.ndarray:
@@ -64,39 +86,21 @@ def neighbour_sums(w: np.ndarray, grey: np.ndarray) -> list[np.ndarray]:
 def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[float, float]) -> None:
     geometry = geometry_of(view, distorted)
     raw, slope, step, nx, ny = noise_image(geometry), 0.34, 3.1, 9, 7
-    border = raw_border(geometry)
-    padded = np.full((raw.shape[0] + 2 * border, raw.shape[1] + 2 * border), kernel.OUTSIDE, np.float32)
-    padded[border:-border, border:-border] = np.where(raw > 0, raw, kernel.OUTSIDE)
-    grid, count = lens_grid(geometry), geometry.array.index.size
-    near, where = np.zeros((count, 10), np.float32), np.zeros((count, 4), np.int64)
     x0, y0 = corner
-    found = gather_lenses(
-        geometry.lenses,
-        geometry.array.index,
-        grid,
-        slope,
-        geometry.radius / slope,
-        x0,
-        y0,
-        x0 + step * nx,
-        y0 + step * ny,
-        near,
-        where,
-    )
-    box = (padded, near, where, found, geometry.radius, slope, 1, FALL, 0.0, 0.0, step, nx, ny, True)
-    sums = sums_of(box, 0)
-    tile = (*box[:-3], kernel.TILE, ny, True)
+    field = overlaid(geometry, raw, slope, Area(x0, y0, x0 + step * nx, y0 + step * ny))
+    box, tile = SampleGrid(0.0, 0.0, step, nx, ny), SampleGrid(0.0, 0.0, step, rows.TILE, ny)
+    sums = field.sums(box)
     for ours, theirs in zip(
-        inner(sums_of(tile, kernel.TILE), kernel.TILE), inner(sums_of(tile, 0), kernel.TILE)
+        inner(field.sums(tile, rows.TILE), rows.TILE), inner(field.sums(tile), rows.TILE)
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
-    cost = (*box[:-1], False)  # without slopes the outermost samples count like all others
-    for ours, theirs in zip(inner(sums, nx), inner(sums_of(cost, 0), nx)[: kernel.COST_SUMS]):
+    cost = field.sums(box, with_slope=False)  # the outermost samples count like all others
+    for ours, theirs in zip(inner(sums, nx), inner(cost, nx)[: rows.COST_SUMS]):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
     yy, xx = np.mgrid[:ny, :nx]
     xy = np.stack([x0 + step * xx.ravel(), y0 + step * yy.ravel()], -1)
     w, grey, d = samples_of(geometry, raw, xy, float(geometry.inv_virtual_depth(slope)), FALL)
-    grey = np.where(grey > 0, grey - kernel.GREY_OFFSET, MISSING)
+    grey = np.where(grey > 0, grey - GREY_OFFSET, MISSING)
     twin = [
         w,
         w**2,
@@ -108,17 +112,17 @@ def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[floa
         w * grey * d[..., 1],
         *neighbour_sums(w.reshape(-1, ny, nx), grey.reshape(-1, ny, nx)),
     ]
-    assert len(twin) == kernel.SUMS
+    assert len(twin) == rows.SUMS
     assert (w > 0).sum(0).mean() > 1.0  # the twin sees something
     for row, expected in enumerate(twin):
         scale = np.abs(expected).sum(0).max()
         tolerance = 3e-3 * scale if distorted else 2e-4 * scale  # lenses linearise the distortion
-        if row in (kernel.GX, kernel.GY, kernel.GB, kernel.GIB):
+        if rows.row_offset(row) in (rows.GX, rows.GY, rows.GB, rows.GIB):
             tolerance *= 2.0  # differences of samples of white noise: more error, no larger sums
         total = expected.sum(0)
         np.testing.assert_allclose(inner(sums[row], nx), inner(total, nx), atol=tolerance)
-        if row < kernel.COST_SUMS:
-            np.testing.assert_allclose(sums_of(cost, 0)[row], total, atol=tolerance)
+        if row < rows.COST_SUMS:
+            np.testing.assert_allclose(cost[row], total, atol=tolerance)
 
 
 def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:

@@ -7,10 +7,11 @@ from light_fields import mini
 from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.accumulate import STRIDE, new_work
 from prism_vo.lightfield.matcher import Matches
-from prism_vo.lightfield.matching import CHANNELS, FREEDOM, SCORE, score
-from prism_vo.lightfield.nearby import gather_lenses, lens_grid
+from prism_vo.lightfield.nearby import Area, gather_lenses, lens_grid, lens_room
+from prism_vo.lightfield.records import Overlay, SampleGrid
+from prism_vo.lightfield.score import CHANNELS, FREEDOM, SCORE, score
+from prism_vo.lightfield.workspace import new_workspace
 
 GRID = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
 
@@ -21,9 +22,10 @@ def matches(rungs_up: float) -> tuple[Matches, np.ndarray]:
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     matcher = decoder._matcher
     noise = decoder.noise(field.raw)
-    step = matcher.ladder[1] / matcher.ladder[0]
-    matcher.ladder = matcher.ladder * step**rungs_up
-    found = matcher.points(decoder.prepare(field.raw).even, GRID, 0.0)
+    slopes = matcher.ladder.slope
+    step = slopes[1] / slopes[0]
+    matcher.ladder = matcher.ladder._replace(slope=slopes * step**rungs_up)
+    found = matcher.points(decoder.matching_image(field.raw)._replace(fall=0.0), GRID)
     _, variance, _ = matcher.judge(found, noise, 0.0)
     return found, np.sqrt(variance) * decoder.geometry.view.beta
 
@@ -33,9 +35,8 @@ def test_slopes_do_not_move_with_the_rungs() -> None:
     both = np.isfinite(here.slope) & np.isfinite(there.slope) & np.isfinite(sigma)
     assert both.sum() > 300
     moved = (there.slope - here.slope)[both] / sigma[both]
-    assert (
-        robust_std(moved) < 1 / 3
-    )  # adds a tenth to the variance at the most: pixel phases differ between rungs
+    # adds a tenth to the variance at the most: pixel phases differ between rungs
+    assert robust_std(moved) < 1 / 3
 
 
 def test_score_times_squared_slope_is_straight() -> None:
@@ -43,24 +44,21 @@ def test_score_times_squared_slope_is_straight() -> None:
     field = mini()
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     matcher, geometry, window = decoder._matcher, decoder.geometry, 2
-    even, grid = decoder.prepare(field.raw).even, lens_grid(geometry)
-    found = matcher.points(even, GRID, 0.0)
-    step = matcher.ladder[1] / matcher.ladder[0] - 1.0
-    near, where = np.zeros((2000, 10), np.float32), np.zeros((2000, 4), np.int64)
-    scratch = np.zeros(STRIDE, np.int32), new_work(2 * window + 4)
+    image, grid = decoder.matching_image(field.raw)._replace(fall=0.0), lens_grid(geometry)
+    found = matcher.points(image, GRID)
+    step = matcher.ladder.slope[1] / matcher.ladder.slope[0] - 1.0
+    pitch, room, workspace = matcher.sampling.pitch, lens_room(grid), new_workspace(2 * window + 4)
     straight, bent = [], []
     for (x, y), slope in zip(GRID[np.isfinite(found.slope)], found.slope[np.isfinite(found.slope)]):
-        centre = matcher.scale * (np.array([x, y]) + 0.5) - 0.5
-        low, high = centre - 10 * matcher.pitch, centre + 10 * matcher.pitch
+        centre = matcher.sampling.scale * (np.array([x, y]) + 0.5) - 0.5
+        low, high = centre - 10 * pitch, centre + 10 * pitch
         least = float(slope) * (1 - step)
-        count = gather_lenses(
-            geometry.lenses, geometry.array.index, grid, least, geometry.radius / least, *low, *high, near, where
-        )  # fmt: skip
+        lenses = gather_lenses(grid, least, geometry.radius / least, Area(*low, *high), room)
+        nodes = SampleGrid(*(centre - low), pitch, 2, 2)
         b, at = [], float(slope) * (1 + step * np.array([-1.0, 0.0, 1.0]))
         for h in at:
             out = np.zeros((2, 2, CHANNELS), np.float32)
-            score(even, near, where, count, geometry.radius, h, 1, 0.0, *(centre - low), matcher.pitch, 2, 2, window,
-                  *scratch, out)  # fmt: skip
+            score(image, lenses, Overlay(h, geometry.radius, 1, True), nodes, window, workspace, out)
             b.append(out[0, 0, SCORE] / out[0, 0, FREEDOM])
         for values, into in ((b * at**2, straight), (np.array(b), bent)):
             into.append((values[2] - 2 * values[1] + values[0]) / (values[2] - values[0]))

@@ -9,9 +9,9 @@ from light_fields import mini
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.accumulate import OUTSIDE
 from prism_vo.lightfield.geometry import raw_border
 from prism_vo.lightfield.matcher import Matcher
+from prism_vo.lightfield.sample_steps import OUTSIDE
 
 PLANE = 0.75  # m
 PAIRS = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
@@ -27,12 +27,13 @@ def deviation_of_pair(pair: tuple[int, int], blurred: bool) -> tuple[float, floa
     index[lens] = np.where(np.isin(g.lens_type[index[lens]], pair), index[lens], -1)
     subset = replace(g, array=replace(g.array, index=index))
     matcher = Matcher(subset, decoder.config, decoder._bands)
-    image = decoder.prepare(field.raw).even
+    image = decoder.matching_image(field.raw)
     if not blurred:
         border, light = raw_border(g), field.raw.image * decoder.vignetting(field.raw).gain
-        image = np.full_like(image, OUTSIDE)
-        image[border:-border, border:-border] = np.where(light > 0, light, OUTSIDE)
-    found = matcher.everywhere(image, decoder._fall(field.raw))
+        pixels = np.full_like(image.pixels, OUTSIDE)
+        pixels[border:-border, border:-border] = np.where(light > 0, light, OUTSIDE)
+        image = image._replace(pixels=pixels)
+    found = matcher.everywhere(image)
     inner = np.zeros(field.rho.shape, bool)
     inner[12:-12, 12:-12] = True
     good = inner & np.isfinite(found.slope) & (found.curvature > np.nanmedian(found.curvature))

@@ -11,9 +11,9 @@ from scipy import ndimage
 from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.accumulate import RIM
+from prism_vo.lightfield.raw import BLUR
+from prism_vo.lightfield.sample_steps import RIM
 from prism_vo.lightfield.variance import (
-    BLUR,
     fit_noise,
     noise_in_gradients,
     pixel_correlation,
@@ -54,14 +54,10 @@ def test_repeats_are_those_of_correlated_errors_on_a_wave(alike: float, period: 
             wave = share * np.cos(theta * nodes + phase)  # along x; y is the same with a flat wave
             spread += wave @ correlation @ wave
             information += share @ np.cos(theta * nodes + phase) ** 2
-    along = np.mean([
-        (s @ correlation @ s) / s.sum()
-        for u in np.linspace(0.02, 0.98, 25)
-        for s in [np.array([1 - u, 1, 1, 1, 1, u])]
-    ])  # fmt: skip
-    flat = theta / np.sin(
-        theta
-    )  # b' holds the product of the true gradient and the difference over two nodes
+    sliding = [np.array([1 - u, 1, 1, 1, 1, u]) for u in np.linspace(0.02, 0.98, 25)]
+    along = np.mean([(share @ correlation @ share) / share.sum() for share in sliding])
+    # b' holds the product of the true gradient and the difference over two nodes
+    flat = theta / np.sin(theta)
     expected = spread / information * along / flat
     assert repeats(np.tan(theta / 2) ** 2, alike, window) == pytest.approx(expected, rel=0.02)
 
@@ -122,7 +118,7 @@ def test_blur_keeps_what_is_even_and_marks_what_is_outside() -> None:
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     light = (100.0 / np.maximum(decoder.vignetting(field.raw).gain, 1e-6)).astype(np.float32)
     even = RawFrame(3, 0.0, np.where(decoder.vignetting(field.raw).gain > 0, light, 0).astype(np.float32))
-    image = decoder.prepare(even).even
+    image = decoder.prepare(even).matching_image
     border = (image.shape[0] - light.shape[0]) // 2
     inside = image[border:-border, border:-border][decoder.vignetting(field.raw).gain > 0]
     np.testing.assert_allclose(inside, 100.0, rtol=1e-5)

@@ -15,7 +15,8 @@ from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
-from prism_vo.lightfield.raw import BILINEAR_BLUR, PreparedRaw
+from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
+from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import SampleNoise
 from prism_vo.optics.camera import PlenopticCamera
@@ -62,9 +63,8 @@ class Decoder(Sensor):
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
 
-    variance_power = (
-        4.0  # lenses that see a point and their squared baselines: each falls with the slope squared
-    )
+    # lenses that see a point and their squared baselines: each falls with the slope squared
+    variance_power = 4.0
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
@@ -77,17 +77,17 @@ class Decoder(Sensor):
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
-        even, fall = self.prepare(raw).even, self._fall(raw)
-        found = self._matcher.points(even, xy, fall)
-        rho, variance, valid = self._matcher.judge(found, self.noise(raw), fall)
+        image = self.matching_image(raw)
+        found = self._matcher.points(image, xy)
+        rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
         frame = self.focus(raw)
-        even, fall = self.prepare(raw).even, self._fall(raw)
-        found = self._matcher.everywhere(even, fall)
-        rho, variance, valid = self._matcher.judge(found, self.noise(raw), fall)
+        image = self.matching_image(raw)
+        found = self._matcher.everywhere(image)
+        rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
         return replace(
             frame,
             inv_virtual_depth=rho.astype(np.float32, copy=False),
@@ -98,11 +98,13 @@ class Decoder(Sensor):
     def noise(self, raw: RawFrame) -> SampleNoise:
         """Of a sample without texture: estimated from the first frame seen."""
         if self._noise is None:
-            self._noise = self._matcher.estimate_noise(self.prepare(raw).even, self._fall(raw))
+            self._noise = self._matcher.estimate_noise(self.matching_image(raw))
         return self._noise
 
-    def _fall(self, raw: RawFrame) -> float:
-        return transmission_fall(self.vignetting(raw), self.geometry.radius)
+    def matching_image(self, raw: RawFrame) -> MatchingImage:
+        """What the matcher reads of a frame."""
+        fall = transmission_fall(self.vignetting(raw), self.geometry.radius)
+        return MatchingImage(self.prepare(raw).matching_image, fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""
@@ -127,28 +129,24 @@ class Decoder(Sensor):
 
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
-        return self._matcher.points(self.prepare(raw).even, self._look_grid, self._fall(raw)).slope
+        return self._matcher.points(self.matching_image(raw), self._look_grid).slope
 
     def _focused(self, prepared: PreparedRaw, slope: float) -> Floats:
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
         spacing = self.camera.tf_scale * slope  # raw px between TF pixels
-        sharp = prepared.sharpened(BILINEAR_BLUR + max(0.0, 1.0 - spacing * spacing) / 24.0)
+        sharp = prepared.sharpened(BILINEAR_BLUR + PIXEL_BLUR * max(0.0, 1.0 - spacing * spacing))
         table = self._focus_tables.get(slope)
         if table is None:
             table = FocusTable(self.geometry, self._bands, slope)
-            self._focus_tables = {
-                **dict(list(self._focus_tables.items())[1 - TABLES_KEPT :]),
-                slope: table,
-            }
+            newest = list(self._focus_tables.items())[1 - TABLES_KEPT :]
+            self._focus_tables = {**dict(newest), slope: table}
         return table(sharp)
 
     def _focus_color(self, raw: RawFrame, slope: float) -> NDArray[np.uint8] | None:
-        values = (
-            linear(self.camera, raw.image)
-            if raw.image.ndim == 3 or self.camera.calibration.sensor.bayer
-            else None
-        )
-        if values is None or values.ndim == 2:
+        if raw.image.ndim == 2 and not self.camera.calibration.sensor.bayer:
+            return None
+        values = linear(self.camera, raw.image)
+        if values.ndim == 2:
             return None
         gain = self.vignetting(raw).gain
         channels = [

@@ -23,12 +23,17 @@ from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
 from prism_vo.optics.mla import MicroLensArray
 
-LENS_COLUMNS = (
-    10  # stereo centre xy · undistorted image centre xy · measured image centre xy · Jacobian a b c d
-)
+# columns of ``StereoGeometry.lenses``: the centre that does stereo, that of the micro-image without distortion and as
+# measured, and the Jacobian of the distortion there, JACOBIAN_XY = ∂x_measured/∂y
+STEREO_X, STEREO_Y, IMAGE_X, IMAGE_Y, MEASURED_X, MEASURED_Y = range(6)
+JACOBIAN_XX, JACOBIAN_XY, JACOBIAN_YX, JACOBIAN_YY = range(6, 10)
+LENS_COLUMNS = 10
+INTERPOLATION_MARGIN = 2  # px: the second pixel of a bilinear sample, and one for rounding
 DERIVATIVE_STEP = 0.5  # px, of the numeric Jacobian of the distortion
 MARGIN_BEYOND_FAR = 0.03  # share of the range searched beyond ``far``: noise must not be cut off there
 LEAST_SLOPE = 1.0 / 40.0  # virtual depth 40: hundreds of lenses see a point, nothing is gained beyond
+NEAREST_OVER_FOCAL_LENGTH = 1.05  # nothing nearer than the focal length has a real image
+METRES_PER_MM = 1e-3
 LARGEST_SLOPE = 0.62  # below virtual depth 1.6 fewer than two usable circles overlap anywhere
 
 
@@ -92,11 +97,11 @@ def search_range(camera: PlenopticCamera, view: FocusedView, config: DecodeConfi
         raise ConfigError(
             f"decode.near ({config.near} m) must be positive and less than decode.far ({config.far} m)."
         )
-    nearest = camera.f_L * 1e-3 * 1.05  # nothing nearer than the focal length has a real image
+    nearest = camera.f_L * METRES_PER_MM * NEAREST_OVER_FOCAL_LENGTH
     inv_depths = np.array(
         [1.0 / max(config.near, nearest), 0.0 if np.isinf(config.far) else 1.0 / config.far]
     )
-    gap = (camera.f_L - camera.b_L0) + camera.f_L * camera.b_L0 * inv_depths * 1e-3
+    gap = (camera.f_L - camera.b_L0) + camera.f_L * camera.b_L0 * inv_depths * METRES_PER_MM
     rho = np.where(gap > 0, camera.inv_virtual_depth(inv_depths), np.inf)  # gap ≤ 0: in front of the array
     slopes = view.alpha + view.beta * rho
     near, far = float(slopes[0]), float(min(slopes[1], LARGEST_SLOPE))
@@ -112,4 +117,4 @@ def search_range(camera: PlenopticCamera, view: FocusedView, config: DecodeConfi
 
 def raw_border(geometry: StereoGeometry) -> int:
     """Pixels of padding round a prepared raw image: a micro-image on the edge never reads beyond them."""
-    return int(np.ceil(geometry.array.diameter)) + 2
+    return int(np.ceil(geometry.array.diameter)) + INTERPOLATION_MARGIN

@@ -13,6 +13,9 @@ from prism_vo.optics.camera import FocusedView, PlenopticCamera
 TYPICAL_NOISE = 2.5  # grey levels per raw pixel, sensor and model together
 WINDOW_RAW_PX = 6.0  # side of a usual matching window in raw pixels of a micro-image
 SUBPIXEL_FLOOR = 0.03  # raw px: no disparity is known better
+SOBEL_SCALE = 1.0 / 8.0  # a Sobel filter sums eight differences over one pixel
+WINDOW_SIDES = (1, 12)  # least and largest half side of the window, TF px
+HEXAGONAL_CELL = np.sqrt(0.75)  # area of a cell over its squared pitch
 
 
 def model_variance(
@@ -35,10 +38,10 @@ def model_variance(
     valid = np.isfinite(rho) & (rho > 0)
     slope = view.alpha + view.beta * np.where(valid, rho, 1.0)
     spacing = camera.tf_scale * slope  # raw px of a micro-image per TF pixel
-    gx, gy = (cv2.Sobel(grey, cv2.CV_32F, 1 - axis, axis, scale=1 / 8.0) for axis in (0, 1))
-    side = 2 * int(np.clip(round(WINDOW_RAW_PX / float(np.median(spacing)) / 2), 1, 12)) + 1
+    gx, gy = (cv2.Sobel(grey, cv2.CV_32F, 1 - axis, axis, scale=SOBEL_SCALE) for axis in (0, 1))
+    side = 2 * int(np.clip(round(WINDOW_RAW_PX / float(np.median(spacing)) / 2), *WINDOW_SIDES)) + 1
     energy = cv2.blur(gx * gx + gy * gy, (side, side)).astype(np.float64) / spacing**2
-    cell = mla.pitch_px**2 * (np.sqrt(0.75) if mla.layout == "hexagonal" else 1.0)
+    cell = mla.pitch_px**2 * (HEXAGONAL_CELL if mla.layout == "hexagonal" else 1.0)
     reach2 = (radius / slope) ** 2
     lenses = np.maximum(np.pi * reach2 / cell - 1.0, 0.0)
     curvature = lenses * WINDOW_RAW_PX**2 * energy * reach2 / 4.0

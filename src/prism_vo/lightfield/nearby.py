@@ -1,81 +1,176 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lenses near a box of the TF grid, copied close together: kernels then loop over few, not over all."""
+"""The lenses near an area of the TF grid, copied close together: kernels then loop over few, not over all."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from prism_vo.arrays import Array
-from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.lightfield.geometry import (
+    IMAGE_X,
+    IMAGE_Y,
+    JACOBIAN_XX,
+    JACOBIAN_XY,
+    JACOBIAN_YX,
+    JACOBIAN_YY,
+    MEASURED_X,
+    MEASURED_Y,
+    STEREO_X,
+    STEREO_Y,
+    StereoGeometry,
+    raw_border,
+)
 from prism_vo.optics.distortion import distort
 
+# columns of ``NearbyLenses.parameters``: stereo centre from the corner of the area; the way from there to the centre of
+# the micro-image; measured centre of the micro-image from the raw pixel of the cell; Jacobian as in ``geometry``
+CENTRE_X, CENTRE_Y, SHIFT_X, SHIFT_Y, OFFSET_X, OFFSET_Y = range(6)
+PARAMETERS = 10
+# columns of ``NearbyLenses.cells``: a raw pixel of the micro-image (its centre less the border) and the lens indices
+PIXEL_X, PIXEL_Y, LENS_I, LENS_J = range(4)
+CELLS = 4
+ROUNDING_MARGIN = 1.0  # px, beyond the largest distortion
+FAR_AWAY = 1e9  # lens indices beyond those of any array
 
-def lens_grid(geometry: StereoGeometry) -> Array:
-    """What the kernels here need to know about the array, in the order they read it."""
+
+class LensGrid(NamedTuple):
+    """The array of micro-lenses: its lenses, and how to find those that see a position."""
+
+    lenses: Array  # (N, LENS_COLUMNS), see :class:`StereoGeometry`
+    row_at: Integers  # [j − j_min, i − i_min] → row of ``lenses``, or −1
+    i_min: int
+    j_min: int
+    radius: float  # usable radius of a micro-image, raw px
+    border: int  # px of padding round the raw image
+    lens_pull: float  # λ of the stereo centres: 1 for micro-images, less for lenses
+    centre_x: float  # principal point, raw px
+    centre_y: float
+    margin: float  # px a micro-image may lie beside the undistorted grid
+    origin_x: float  # of the lens (0, 0), raw px
+    origin_y: float
+    i_per_x: float  # lens indices per raw px
+    i_per_y: float
+    j_per_x: float
+    j_per_y: float
+
+
+class Area(NamedTuple):
+    """A rectangle of the TF grid, raw px."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class LensRoom(NamedTuple):
+    """Room for the lenses near an area."""
+
+    parameters: Floats  # (M, PARAMETERS)
+    cells: NDArray[np.int64]  # (M, CELLS)
+
+
+class NearbyLenses(NamedTuple):
+    """The lenses near an area, relative to its corner (x0, y0)."""
+
+    parameters: Floats  # (M, PARAMETERS)
+    cells: NDArray[np.int64]  # (M, CELLS)
+    in_use: int  # rows that hold a lens
+    x0: float
+    y0: float
+
+
+def lens_grid(geometry: StereoGeometry) -> LensGrid:
+    """What the kernels need to know about the array of ``geometry``."""
     camera, array = geometry.camera, geometry.array
     centre = camera.principal_point
-    corners = geometry.lenses[:, 2:4]
-    margin = float(np.abs(distort(camera.calibration, corners) - corners).max()) + 1.0
-    lam = 1.0 if geometry.view.name == "central" else camera.lam
-    inverse = np.linalg.inv(array.axes)
-    return np.array([
-        lam, centre[0], centre[1], margin, geometry.radius, array.origin[0], array.origin[1],
-        *inverse.ravel(), array.i_min, array.j_min, raw_border(geometry),
-    ])  # fmt: skip
+    true = geometry.lenses[:, [IMAGE_X, IMAGE_Y]]
+    margin = float(np.abs(distort(camera.calibration, true) - true).max()) + ROUNDING_MARGIN
+    (i_per_x, j_per_x), (i_per_y, j_per_y) = np.linalg.inv(array.axes).tolist()
+    return LensGrid(
+        lenses=geometry.lenses,
+        row_at=array.index,
+        i_min=array.i_min,
+        j_min=array.j_min,
+        radius=float(geometry.radius),
+        border=raw_border(geometry),
+        lens_pull=1.0 if geometry.view.name == "central" else float(camera.lam),
+        centre_x=float(centre[0]),
+        centre_y=float(centre[1]),
+        margin=margin,
+        origin_x=float(array.origin[0]),
+        origin_y=float(array.origin[1]),
+        i_per_x=i_per_x,
+        i_per_y=i_per_y,
+        j_per_x=j_per_x,
+        j_per_y=j_per_y,
+    )
+
+
+@njit(nogil=True, cache=True)
+def lens_room(grid):  # type: ignore[no-untyped-def]
+    """Room for all lenses of ``grid``; what is not used is never touched."""
+    count = grid.row_at.size
+    return LensRoom(np.empty((count, PARAMETERS), np.float32), np.empty((count, CELLS), np.int64))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _lens_range(grid, slope, reach, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
-    """Rows and columns of the lens index that may see the box; ``grid``: of :func:`lens_grid`."""
-    lam, cx, cy, margin = grid[0], grid[1], grid[2], grid[3]
-    home = slope / (1.0 - lam * (1.0 - slope))  # TF position → micro-image that shows it at its centre
-    reach = reach * home + margin
-    i_lo, i_hi, j_lo, j_hi = 1e9, -1e9, 1e9, -1e9
+def _lens_range(grid, slope, reach, area):  # type: ignore[no-untyped-def]
+    """First and last i, first and last j of the lenses that may see the area."""
+    cx, cy = grid.centre_x, grid.centre_y
+    home = slope / (
+        1.0 - grid.lens_pull * (1.0 - slope)
+    )  # TF position → micro-image that shows it at its centre
+    reach = reach * home + grid.margin
+    i_lo, i_hi, j_lo, j_hi = FAR_AWAY, -FAR_AWAY, FAR_AWAY, -FAR_AWAY
     for corner in range(4):
-        x = (x1 - cx) * home + cx + reach if corner & 1 else (x0 - cx) * home + cx - reach
-        y = (y1 - cy) * home + cy + reach if corner & 2 else (y0 - cy) * home + cy - reach
-        i = grid[7] * (x - grid[5]) + grid[9] * (y - grid[6])
-        j = grid[8] * (x - grid[5]) + grid[10] * (y - grid[6])
+        x = (area.x1 - cx) * home + cx + reach if corner & 1 else (area.x0 - cx) * home + cx - reach
+        y = (area.y1 - cy) * home + cy + reach if corner & 2 else (area.y0 - cy) * home + cy - reach
+        i = grid.i_per_x * (x - grid.origin_x) + grid.i_per_y * (y - grid.origin_y)
+        j = grid.j_per_x * (x - grid.origin_x) + grid.j_per_y * (y - grid.origin_y)
         i_lo, i_hi, j_lo, j_hi = min(i_lo, i), max(i_hi, i), min(j_lo, j), max(j_hi, j)
     return int(np.floor(i_lo)), int(np.ceil(i_hi)), int(np.floor(j_lo)), int(np.ceil(j_hi))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def gather_lenses(lenses, index, grid, slope, reach, x0, y0, x1, y1, near, where):  # type: ignore[no-untyped-def]
-    """Copy the lenses within ``reach`` of the box at ``slope`` or more, relative to (x0, y0); returns how many.
-
-    ``near`` (M, 10): columns of ``lenses`` with the stereo and image centres relative to the box, the measured
-    centre as offset from the raw pixel ``where[:, :2]``; ``where[:, 2:]``: i, j.
-    """
-    i_min, j_min, pad = int(grid[11]), int(grid[12]), grid[13]
-    i_lo, i_hi, j_lo, j_hi = _lens_range(grid, slope, reach, x0, y0, x1, y1)
-    i_lo, i_hi = max(i_lo, i_min), min(i_hi, i_min + index.shape[1] - 1)
-    j_lo, j_hi = max(j_lo, j_min), min(j_hi, j_min + index.shape[0] - 1)
+def gather_lenses(grid, slope, reach, area, room):  # type: ignore[no-untyped-def]
+    """The lenses within ``reach`` of the area at ``slope`` or more, copied into ``room`` → :class:`NearbyLenses`."""
+    lenses, row_at, i_min, j_min = grid.lenses, grid.row_at, grid.i_min, grid.j_min
+    x0, y0, x1, y1 = area
+    i_lo, i_hi, j_lo, j_hi = _lens_range(grid, slope, reach, area)
+    i_lo, i_hi = max(i_lo, i_min), min(i_hi, i_min + row_at.shape[1] - 1)
+    j_lo, j_hi = max(j_lo, j_min), min(j_hi, j_min + row_at.shape[0] - 1)
     count = 0
     for j in range(j_lo, j_hi + 1):
         for i in range(i_lo, i_hi + 1):
-            n = index[j - j_min, i - i_min]
-            if n < 0 or count == near.shape[0]:
+            n = row_at[j - j_min, i - i_min]
+            if n < 0 or count == len(room.cells):
                 continue
-            cx, cy = lenses[n, 0], lenses[n, 1]
-            home_x, home_y = cx + (lenses[n, 2] - cx) / slope, cy + (lenses[n, 3] - cy) / slope
-            loose = (
-                reach + abs(home_x - cx) + abs(home_y - cy)
-            )  # the home of a focal view moves with the slope
+            cx, cy = lenses[n, STEREO_X], lenses[n, STEREO_Y]
+            shift_x, shift_y = lenses[n, IMAGE_X] - cx, lenses[n, IMAGE_Y] - cy
+            home_x, home_y = cx + shift_x / slope, cy + shift_y / slope
+            loose = reach + abs(home_x - cx) + abs(home_y - cy)  # a focal view's home moves with the slope
             if home_x + loose < x0 or home_x - loose > x1 or home_y + loose < y0 or home_y - loose > y1:
                 continue
-            base_x, base_y = np.floor(lenses[n, 4]), np.floor(lenses[n, 5])
-            near[count, 0], near[count, 1] = cx - x0, cy - y0
-            near[count, 2], near[count, 3] = lenses[n, 2] - cx, lenses[n, 3] - cy
-            near[count, 4], near[count, 5] = lenses[n, 4] - base_x + pad, lenses[n, 5] - base_y + pad
-            for c in range(6, 10):
-                near[count, c] = lenses[n, c]
-            where[count, 0], where[count, 1], where[count, 2], where[count, 3] = (
-                int(base_x),
-                int(base_y),
-                i,
-                j,
-            )
+            _copy_lens(lenses[n], grid.border, x0, y0, room.parameters[count], room.cells[count])
+            room.cells[count, LENS_I], room.cells[count, LENS_J] = i, j
             count += 1
-    return count
+    return NearbyLenses(room.parameters, room.cells, count, x0, y0)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _copy_lens(lens, border, x0, y0, parameters, cell):  # type: ignore[no-untyped-def]
+    """One row of ``lenses`` → one row of the parameters, and the raw pixel of the cell."""
+    base_x, base_y = np.floor(lens[MEASURED_X]), np.floor(lens[MEASURED_Y])
+    parameters[CENTRE_X], parameters[CENTRE_Y] = lens[STEREO_X] - x0, lens[STEREO_Y] - y0
+    parameters[SHIFT_X] = lens[IMAGE_X] - lens[STEREO_X]
+    parameters[SHIFT_Y] = lens[IMAGE_Y] - lens[STEREO_Y]
+    parameters[OFFSET_X] = lens[MEASURED_X] - base_x + border  # with the border, nothing read is negative
+    parameters[OFFSET_Y] = lens[MEASURED_Y] - base_y + border
+    parameters[JACOBIAN_XX], parameters[JACOBIAN_XY] = lens[JACOBIAN_XX], lens[JACOBIAN_XY]
+    parameters[JACOBIAN_YX], parameters[JACOBIAN_YY] = lens[JACOBIAN_YX], lens[JACOBIAN_YY]
+    cell[PIXEL_X], cell[PIXEL_Y] = int(base_x), int(base_y)

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from prism_vo.types import DecodedFrame
 
 BAR_HEIGHT = 44  # px
+RAMP_ROWS = slice(4, 20)  # of the bar: the colours
+TEXT_ROW = 38  # of the bar: the foot of the labels
+TEXT_MARGIN = 2  # px to the edges of the picture
+TEXT_SIZE = 0.45  # of OpenCV's font
 LABELS = 6
+LEAST_RANGE = 1.01  # largest over least inverse depth on the scale: a flat scene has one, too
 NEAR_FAR_PERCENTILES = (2.0, 98.0)
 BEYOND = 1e-3  # 1/m: drawn as "far" on the scale
 
@@ -26,7 +31,7 @@ def depth_preview(frame: DecodedFrame, depth: NDArray[np.floating]) -> NDArray[n
     inverse = np.where(valid, 1.0 / np.where(valid, depth, 1.0), np.nan)
     finite = inverse[valid & np.isfinite(depth)]
     low, high = np.percentile(finite, NEAR_FAR_PERCENTILES) if finite.size else (BEYOND, 1.0)
-    high = max(high, low * 1.01)
+    high = max(high, low * LEAST_RANGE)
     right = _colours(inverse, low, high)
     right[~valid] = 0
     return np.vstack([np.hstack([left, right]), _scale_bar(2 * grey.shape[1], float(low), float(high))])
@@ -42,12 +47,12 @@ def _colours(inverse: NDArray[np.floating], low: float, high: float) -> NDArray[
 def _scale_bar(width: int, low: float, high: float) -> NDArray[np.uint8]:
     """Colour ramp over the inverse depths shown, labelled in metres."""
     bar = np.full((BAR_HEIGHT, width, 3), 255, np.uint8)
-    ramp = np.linspace(low, high, width)[None, :].repeat(16, axis=0)
-    bar[4:20] = _colours(ramp, low, high)
+    bar[RAMP_ROWS] = _colours(np.linspace(low, high, width)[None, :], low, high)
     for n in range(LABELS):
         share = n / (LABELS - 1)
         text = f"{1.0 / max(low + share * (high - low), BEYOND):.2f} m"
-        (length, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.45, 1)
-        x = int(np.clip(share * width - length / 2, 2, max(width - length - 2, 2)))
-        cv2.putText(bar, text, (x, 38), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (0, 0, 0), 1, cv2.LINE_AA)
+        (length, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, TEXT_SIZE, 1)
+        rightmost = max(width - length - TEXT_MARGIN, TEXT_MARGIN)
+        foot = int(np.clip(share * width - length / 2, TEXT_MARGIN, rightmost)), TEXT_ROW
+        cv2.putText(bar, text, foot, cv2.FONT_HERSHEY_SIMPLEX, TEXT_SIZE, (0, 0, 0), 1, cv2.LINE_AA)
     return bar

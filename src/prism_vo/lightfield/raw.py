@@ -14,13 +14,15 @@ import numpy as np
 from numba import njit
 
 from prism_vo.arrays import Floats
-from prism_vo.lightfield.accumulate import OUTSIDE
 from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.sample_steps import OUTSIDE
 from prism_vo.optics.photometric import SATURATION
 
 BILINEAR_BLUR = (
     1.0 / 12.0
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
+PIXEL_BLUR = 1.0 / 24.0  # the mean over a pixel of width 1 adds (1/24) I''
+BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching: the binomial filter
 RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image is continued beyond its rim
 
 
@@ -31,7 +33,7 @@ class PreparedRaw:
         """Linear raw values (H, W) times vignetting gain."""
         self._values, self._border, self._bands = values, border, bands
         self._light = np.empty(values.shape, np.float32)
-        self._even: Floats | None = None
+        self._matching: Floats | None = None
         self._lock = threading.Lock()
         bands.run(len(values), lambda first, last: _devignette_rows(values, gain, first, last, self._light))
 
@@ -46,24 +48,27 @@ class PreparedRaw:
         return sharp
 
     @property
-    def even(self) -> Floats:
+    def matching_image(self) -> Floats:
         """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
-            if self._even is None:
+            if self._matching is None:
                 height, width = self._values.shape
-                even = np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
+                usable = np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
                 values, light, limit = self._values, self._light, np.float32(SATURATION)
                 self._bands.run(
-                    len(even),
-                    lambda first, last: _pad_rows(values, light, limit, self._border, first, last, even),
+                    len(usable),
+                    lambda first, last: _pad_rows(values, light, limit, self._border, first, last, usable),
                 )
-                self._even = np.empty_like(even)
-                self._bands.run(len(even), lambda first, last: _blur_rows(even, first, last, self._even))
-            return self._even
+                self._matching = np.empty_like(usable)
+                self._bands.run(
+                    len(usable), lambda first, last: _blur_rows(usable, first, last, self._matching)
+                )
+            return self._matching
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _devignette_rows(values, gain, first, last, out):  # type: ignore[no-untyped-def]
+    """Every value times the gain of its pixel."""
     for y in range(first, last):
         for x in range(values.shape[1]):
             out[y, x] = values[y, x] * gain[y, x]
@@ -95,16 +100,17 @@ def _sharpen_rows(light, amount, border, first, last, out):  # type: ignore[no-u
 
 
 @njit(nogil=True, cache=True)
-def _pad_rows(values, light, limit, border, first, last, even):  # type: ignore[no-untyped-def]
+def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[no-untyped-def]
+    """The image with a border; OUTSIDE where a pixel is saturated or lies outside the micro-images."""
     height, width = values.shape
     for row in range(first, last):
         y = row - border
-        even[row, :] = OUTSIDE
+        out[row, :] = OUTSIDE
         if y < 0 or y >= height:
             continue
         for x in range(width):
             usable = values[y, x] < limit and light[y, x] > 0.0
-            even[row, x + border] = light[y, x] if usable else OUTSIDE
+            out[row, x + border] = light[y, x] if usable else OUTSIDE
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -114,20 +120,20 @@ def _blurred(before, centre, after):  # type: ignore[no-untyped-def]
     slope = np.float32(RIM_CONTINUATION)
     left = before if known_before else centre + slope * (centre - after)
     right = after if known_after else centre + slope * (centre - before)
-    blurred = np.float32(0.5) * centre + np.float32(0.25) * (left + right)
+    blurred = np.float32(BLUR[1]) * centre + np.float32(BLUR[0]) * (left + right)
     return blurred if known_before or known_after else centre
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _blur_rows(even, first, last, out):  # type: ignore[no-untyped-def]
+def _blur_rows(image, first, last, out):  # type: ignore[no-untyped-def]
     """Rows of the image through the binomial filter, along columns and then along rows."""
-    height, width = even.shape
+    height, width = image.shape
     line = np.empty(width, np.float32)
     for y in range(first, last):
         up, down = max(y - 1, 0), min(y + 1, height - 1)
         for x in range(width):
-            centre = even[y, x]
-            line[x] = _blurred(even[up, x], centre, even[down, x]) if centre > np.float32(0.0) else OUTSIDE
+            centre = image[y, x]
+            line[x] = _blurred(image[up, x], centre, image[down, x]) if centre > np.float32(0.0) else OUTSIDE
         out[y, 0], out[y, width - 1] = OUTSIDE, OUTSIDE
         for x in range(1, width - 1):
             centre = line[x]

@@ -7,10 +7,16 @@ rungs and are the least ambiguous, and the refinement brings in the others.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from prism_vo.lightfield.accumulate import LANES, PAD, STRIDE, W2, WI, WII, W, accumulate
+from prism_vo.arrays import Array, Floats
+from prism_vo.lightfield.accumulate import accumulate
+from prism_vo.lightfield.records import Overlay, SampleGrid
+from prism_vo.lightfield.workspace import PAD, W2, WI, WIDEST, WII, W, Workspace, whole_lanes
 
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
@@ -18,57 +24,87 @@ RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard devia
 VALLEY_SIGMAS = 2.0  # … and the slopes beside the best one: noise alone has valleys, too
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
+LEAST_WEIGHT = 1e-6  # divides sums of no weight at all, which are zero
+LEAST_BEND = 1e-9  # grey²: divides where three costs are equal
+
+
+class SearchScratch(NamedTuple):
+    """Working arrays of one thread for my × mx nodes, and the result."""
+
+    workspace: Workspace
+    columns: Floats  # (2, WIDEST): sums of cost and freedom down the columns of the window
+    cost: Floats  # (K, my, mx): residual variance over the window at each rung
+    freedom: Floats  # (K, my, mx): its degrees of freedom
+    best: Array  # (my, mx): slope of least cost; NaN where lenses are too few or the minimum says nothing
+    rungs: NDArray[np.int64]  # (my, mx): rung of the refinement's ladder below the best slope; −1: none
+
+
+@njit(nogil=True, cache=True)
+def search_scratch(workspace, rungs, nodes):  # type: ignore[no-untyped-def]
+    """For nodes × nodes nodes → :class:`SearchScratch`."""
+    return SearchScratch(
+        workspace,
+        np.zeros((2, WIDEST), np.float32),
+        np.zeros((rungs, nodes, nodes), np.float32),
+        np.zeros((rungs, nodes, nodes), np.float32),
+        np.zeros((nodes, nodes)),
+        np.zeros((nodes, nodes), np.int64),
+    )
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def search(  # type: ignore[no-untyped-def]
-    raw, near, where, count, seek, fall, limit, x0, y0, step, nx, ny, line, at, work, cost, freedom, best,
-):  # fmt: skip
-    """Slope of least cost at nx × ny nodes → ``best``; NaN where lenses are too few or the minimum says nothing.
+def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+    """Slope of least cost at each node → ``scratch.best``.
 
-    ``seek`` (rungs, 3): slope, radius of micro-images looked at, share of the full information seen there.
-    ``cost[k]`` becomes the residual variance over the window, ``freedom[k]`` its degrees of freedom. ``limit``: largest
-    variance of the slope worth refining; ≤ 0: refine everything.
+    ``tables``: :class:`MatchTables`; ``nodes``: :class:`SampleGrid`, raw px from the corner of ``lenses``.
     """
-    w, side = SEARCH_WINDOW, SEARCH_SIDE
-    mx, my = nx + 2 * w, ny + 2 * w
-    one, tiny = np.float32(1.0), np.float32(1e-6)
-    for k in range(len(seek)):
-        accumulate(
-            raw, near, where, count, seek[k, 1], seek[k, 0], 1, fall,
-            x0 - w * step, y0 - w * step, step, mx, my, False, at, work,
-        )  # fmt: skip
-        for t in range(PAD, PAD + (mx * my + LANES - 1) // LANES * LANES):
+    slopes, radii, shares = tables.search_ladder
+    workspace, columns, cost, freedom, best, _ = scratch
+    work, w = workspace.work, SEARCH_WINDOW
+    mx, my = nodes.nx + 2 * w, nodes.ny + 2 * w
+    samples = SampleGrid(nodes.x0 - w * nodes.step, nodes.y0 - w * nodes.step, nodes.step, mx, my)
+    one, tiny = np.float32(1.0), np.float32(LEAST_WEIGHT)
+    for rung in range(len(slopes)):
+        overlay = Overlay(slopes[rung], radii[rung], 1, False)
+        accumulate(image, lenses, overlay, samples, workspace)
+        for t in range(PAD, PAD + whole_lanes(mx * my)):
             p = np.uint64(t)
-            weight, light = work[p + np.uint64(W * STRIDE)], work[p + np.uint64(WI * STRIDE)]
+            weight, light = work[p + W], work[p + WI]
             per = one / max(weight, tiny)
-            work[p + np.uint64(WII * STRIDE)] -= light * light * per
-            work[p + np.uint64(W2 * STRIDE)] = weight - work[p + np.uint64(W2 * STRIDE)] * per
-        for row in range(ny):
-            for col in range(mx):
-                total, free = np.float32(0.0), np.float32(0.0)
-                for dy in range(side):
-                    p = PAD + (row + dy) * mx + col
-                    total += work[WII * STRIDE + p]
-                    free += work[W2 * STRIDE + p]
-                line[0, col], line[1, col] = total, free
-            for col in range(nx):
-                total, free = np.float32(0.0), np.float32(0.0)
-                for dx in range(side):
-                    total += line[0, col + dx]
-                    free += line[1, col + dx]
-                enough = free > LEAST_REDUNDANCY * side**2
-                cost[k, row, col] = total / free if enough else NOTHING
-                freedom[k, row, col] = free
-    _choose(seek, cost, freedom, limit, nx, ny, best)
+            work[p + WII] -= light * light * per
+            work[p + W2] = weight - work[p + W2] * per
+        _window_costs(work, nodes, columns, rung, cost, freedom)
+    _choose(slopes, shares, cost, freedom, tables.refine_limit, best[: nodes.ny, : nodes.nx])
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _window_costs(work, nodes, columns, rung, cost, freedom):  # type: ignore[no-untyped-def]
+    """Residual sums and degrees of freedom over the window about each node, down the columns and then along rows."""
+    side, mx = SEARCH_SIDE, nodes.nx + SEARCH_SIDE - 1
+    for row in range(nodes.ny):
+        for col in range(mx):
+            total, free = np.float32(0.0), np.float32(0.0)
+            for dy in range(side):
+                p = PAD + (row + dy) * mx + col  # signed: few, and summed in this order
+                total += work[int(WII) + p]
+                free += work[int(W2) + p]
+            columns[0, col], columns[1, col] = total, free
+        for col in range(nodes.nx):
+            total, free = np.float32(0.0), np.float32(0.0)
+            for dx in range(side):
+                total += columns[0, col + dx]
+                free += columns[1, col + dx]
+            enough = free > LEAST_REDUNDANCY * side**2
+            cost[rung, row, col] = total / free if enough else NOTHING
+            freedom[rung, row, col] = free
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _choose(seek, cost, freedom, limit, nx, ny, best):  # type: ignore[no-untyped-def]
+def _choose(slopes, shares, cost, freedom, limit, best):  # type: ignore[no-untyped-def]
     """Least cost, unless another minimum is nearly as good or the valley is too flat to be worth refining."""
-    last = len(seek) - 1
-    for row in range(ny):
-        for col in range(nx):
+    last = len(slopes) - 1
+    for row in range(best.shape[0]):
+        for col in range(best.shape[1]):
             least, at = NOTHING, -1
             for k in range(last + 1):
                 if cost[k, row, col] < least:
@@ -76,14 +112,12 @@ def _choose(seek, cost, freedom, limit, nx, ny, best):  # type: ignore[no-untype
             best[row, col] = np.nan
             if at < 0:
                 continue
-            slope = seek[at, 0]
+            slope = slopes[at]
             if 0 < at < last:  # vertex of the parabola through three costs
                 left, right = cost[at - 1, row, col], cost[at + 1, row, col]
                 if max(left, right) < NOTHING:
-                    vertex = 0.5 * (left - right) / max(left - 2 * least + right, 1e-9)
-                    step = (seek[at + 1, 0] if vertex > 0 else seek[at, 0]) - (
-                        seek[at, 0] if vertex > 0 else seek[at - 1, 0]
-                    )
+                    vertex = 0.5 * (left - right) / max(left - 2 * least + right, LEAST_BEND)
+                    step = slopes[at + 1] - slopes[at] if vertex > 0 else slopes[at] - slopes[at - 1]
                     slope += vertex * step
             best[row, col] = slope
             if limit <= 0.0:
@@ -97,8 +131,8 @@ def _choose(seek, cost, freedom, limit, nx, ny, best):  # type: ignore[no-untype
                     bend = max(left, right) - c if max(left, right) < NOTHING else min(left, right) - c
                 elif abs(k - at) > 1 and c <= left and c <= right and c < rival:
                     rival = c
-            step = seek[min(at + 1, last), 0] - seek[min(at + 1, last) - 1, 0]
-            curvature = bend * freedom[at, row, col] / (step * step * seek[at, 2])
+            step = slopes[min(at + 1, last)] - slopes[min(at + 1, last) - 1]
+            curvature = bend * freedom[at, row, col] / (step * step * shares[at])
             noise = np.sqrt(2.0 / freedom[at, row, col])
             unclear = rival < least * (1.0 + RIVAL_SIGMAS * noise) or bend < VALLEY_SIGMAS * noise * least
             if unclear or curvature * limit < least:

@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from prism_vo.arrays import Array
-from prism_vo.lightfield.accumulate import RIM
+from prism_vo.lightfield.raw import BLUR
+from prism_vo.lightfield.sample_steps import RIM
 
 Floats = NDArray[np.floating]
 
@@ -36,8 +37,13 @@ FIT_ROUNDS = 12
 LEAST_NOISE = 0.29  # grey levels of a raw pixel: what 8-bit quantisation alone leaves
 LEAST_MATCHES = 20  # to measure anything from them
 FINEST = 1.0  # tan²(θ/2) of four nodes a period: what is finer is not resolved
+BEYOND_ANY_TENT, TENT_STEPS = 4.0, 1600  # px to each side of a sample and steps of the integral over them
+AREA_STEPS = 1000  # of the integral over the area of a micro-image
+LEAST_SHARE = 0.1  # of the median residual variance: no match is trusted more than ten of that size
+LEAST_DEVIATION = 0.05  # of the expected variance: what fits better does not count more
+LEAST_STEEPNESS = 1e-9  # grey²: divides where there is no gradient
+LEAST_MEAN = 1e-12  # divides where a column of the fit is all zero
 MOST_ALIKE = 0.98  # largest correlation of neighbouring residuals believed
-BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching, see raw.py
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class SampleNoise:
 
 def pixel_correlation(distance: ArrayLike) -> Array:
     """Covariance of two bilinear samples of blurred white noise ``distance`` px apart on one axis, over all phases."""
-    x = np.linspace(-4.0, 4.0, 1601)
+    x = np.linspace(-BEYOND_ANY_TENT, BEYOND_ANY_TENT, TENT_STEPS + 1)
     here = _tent(x)
     shifted = [_tent(x - d) for d in np.atleast_1d(np.asarray(distance, dtype=np.float64))]
     return np.array([np.trapezoid(here * there, x) for there in shifted])
@@ -68,7 +74,7 @@ def _tent(x: Array) -> Array:
 @lru_cache(maxsize=8)
 def rim_share(fall: float) -> float:
     """ω: Σ w² d² over Σ w d² over a micro-image with the transmission 1 − fall · q at q = r²/R²."""
-    q = np.linspace(0.0, 1.0, 1001)
+    q = np.linspace(0.0, 1.0, AREA_STEPS + 1)
     weight = np.minimum(1.0, (1.0 - q) / RIM) * (1.0 - fall * q)
     return float(np.trapezoid(weight**2 * q, q) / np.trapezoid(weight * q, q))
 
@@ -113,15 +119,15 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
         return SampleNoise(floor, 0.0)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
     y = residual[good]
-    scale = np.maximum(x.mean(0), 1e-12)
-    weight = 1.0 / np.maximum(y, np.median(y) * 0.1)  # a variance is known to a share of itself
+    scale = np.maximum(x.mean(0), LEAST_MEAN)
+    weight = 1.0 / np.maximum(y, np.median(y) * LEAST_SHARE)  # a variance is known to a share of itself
     coefficients = np.zeros(3)
     for _ in range(FIT_ROUNDS):
         root = np.sqrt(weight)
         coefficients = nnls(x / scale * root[:, None], y * root)[0] / scale
         deviation = np.abs(y - x @ coefficients)
-        expected = np.maximum(x @ coefficients, 0.1 * np.median(y))
-        weight = 1.0 / (expected * np.maximum(deviation, 0.05 * expected))
+        expected = np.maximum(x @ coefficients, LEAST_SHARE * np.median(y))
+        weight = 1.0 / (expected * np.maximum(deviation, LEAST_DEVIATION * expected))
     return SampleNoise(max(float(coefficients[0]), floor), float(coefficients[1]))
 
 
@@ -139,4 +145,4 @@ def noise_in_gradients(noise: Floats, steepness: Floats, redundancy: Floats) -> 
     ``noise``: variance of a sample; a difference in x and one in y have four of them, over n lenses. ``redundancy``:
     n − 1 lenses a node.
     """
-    return np.asarray(4.0 * noise / (np.maximum(steepness, 1e-9) * (1.0 + redundancy)))
+    return np.asarray(4.0 * noise / (np.maximum(steepness, LEAST_STEEPNESS) * (1.0 + redundancy)))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slopes at which micro-images are compared: fine rungs for the refinement, few coarse ones for the search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from prism_vo.arrays import Array
+from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.variance import pixel_correlation
+
+RUNG_SHIFT_PX = 0.3  # motion at the rim of a micro-image between rungs of the ladder
+RUNGS_BEYOND = 3  # one below the range, one above it, and one because n steps have n + 1 ends
+MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
+SEARCH_SHIFT_PX = 1.0  # the same for the search, at the rim of the part of a micro-image it looks at
+SEARCH_LENSES = 4.0  # lenses per sample the search looks at, the nearest ones
+CIRCLES_COVER = 0.907  # π/√12: share of the plane that touching circles in a hexagonal grid cover
+
+
+class Ladder(NamedTuple):
+    """Rungs of the refinement: slopes that grow by a constant ratio."""
+
+    slope: Array  # (R,)
+    stride: NDArray[np.int64]  # (R,): every n-th lens is used
+    correlation: Array  # (R,): of residuals one node apart, the least: that of blurred, interpolated noise
+
+
+class SearchLadder(NamedTuple):
+    """Rungs of the search."""
+
+    slope: Array  # (K,)
+    radius: Array  # (K,): of the part of a micro-image that the search looks at, raw px
+    share: Array  # (K,): of the information of whole micro-images that is seen there
+
+
+def refinement_ladder(geometry: StereoGeometry, pitch: float) -> Ladder:
+    """Rungs for the range of ``geometry``, one outside it on either side; ``pitch``: raw px between matching nodes."""
+    ratio = 1.0 + RUNG_SHIFT_PX / geometry.radius
+    steps = int(np.ceil(np.log(geometry.slope_far / geometry.slope_near) / np.log(ratio)))
+    slope = np.asarray(geometry.slope_near * ratio ** (np.arange(steps + RUNGS_BEYOND) - 1.0), np.float64)
+    lenses = lenses_per_sample(geometry, geometry.radius, slope)
+    stride = np.maximum(1, np.rint(np.sqrt(lenses / MOST_LENSES))).astype(np.int64)
+    return Ladder(slope, stride, pixel_correlation(pitch * slope) / pixel_correlation(0.0))
+
+
+def search_ladder(geometry: StereoGeometry) -> SearchLadder:
+    """Rungs of the search, each with the radius that has SEARCH_LENSES lenses in it.
+
+    One rung lies outside the range on either side: a minimum has neighbours.
+    """
+    rungs: list[tuple[float, float, float]] = []
+    slope, beyond = geometry.slope_near, 0
+    while beyond < 2:
+        full = float(lenses_per_sample(geometry, geometry.radius, slope))
+        radius = geometry.radius * min(1.0, np.sqrt(SEARCH_LENSES / full))
+        step = 1.0 + SEARCH_SHIFT_PX / radius
+        share = (radius / geometry.radius) ** 4  # lenses times squared baselines
+        if not rungs:
+            rungs.append((slope / step, radius, share))
+        rungs.append((slope, radius, share))
+        beyond += slope >= geometry.slope_far
+        slope *= step
+    return SearchLadder(*np.array(rungs).T.copy())
+
+
+def lenses_per_sample(geometry: StereoGeometry, radius: ArrayLike, slope: ArrayLike) -> Array:
+    """Micro-images whose circle of ``radius`` (raw px) shows one TF sample at ``slope``."""
+    in_use = np.count_nonzero(geometry.array.index >= 0) / len(geometry.lenses)
+    across = 2.0 * np.asarray(radius) / geometry.array.diameter / np.asarray(slope)
+    return np.asarray(CIRCLES_COVER * in_use * across**2)

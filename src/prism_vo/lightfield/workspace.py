@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The working array of the kernels: one flat array of rows, a row for each sum or intermediate value of a sample.
+
+The rows lie at distances known when the kernels are compiled: only then does the compiler see that no loop overwrites
+what it reads, and vectorises them. ``work[k + WEIGHT]`` is the weight of the sample at position k of the row; sample
+number n has k = PAD + n. Positions are unsigned, or every access would test for a negative index.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from prism_vo.arrays import Floats, Integers
+
+LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
+TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance
+WIDEST = 54  # samples a side of the largest box
+PAD = 32  # samples before and after: neighbours of the first and the last row
+STRIDE = WIDEST * WIDEST + 2 * PAD  # between rows of the working array
+ROWS = 26
+SUMS = 15  # the first rows: sums over lenses
+COST_SUMS = 4  # the first of these, which the matching cost needs
+
+
+def row_offset(row: int) -> np.uint64:
+    """Where a row begins, as the kernels add it to the position of a sample."""
+    return np.uint64(row * STRIDE)
+
+
+# sums over lenses: w weight, i intensity, x and y baseline; over samples with neighbours g, their gradients and bend b
+W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY, GI, GII, GB, GIB = map(row_offset, range(SUMS))
+COLUMN, ROW = row_offset(15), row_offset(16)  # of the samples of a tile
+TAP00, TAP01, TAP10, TAP11 = map(row_offset, range(17, 21))  # four raw pixels about a position
+WEIGHTED = TAP00  # weight times value: the pixels are not needed any more
+U, V = row_offset(21), row_offset(22)  # where between them the position lies
+WEIGHT, INSIDE, VALUE = map(row_offset, range(23, ROWS))
+NEXT, ROW_BELOW = np.uint64(1), np.uint64(TILE)  # distances of neighbours in a row and in a tile
+
+
+class Workspace(NamedTuple):
+    """What one thread works in."""
+
+    work: Floats  # (ROWS · STRIDE,)
+    pixel: Integers  # (STRIDE,): raw pixel that a sample reads, counted from one near its lens
+    tile_columns: int  # of the tiles it was made for; 0: for blocks
+
+
+@njit(nogil=True, cache=True)
+def new_workspace(columns):  # type: ignore[no-untyped-def]
+    """``columns``: of tiles, or 0 for blocks; what is wider than a tile goes the way of blocks."""
+    work = np.zeros(ROWS * STRIDE, np.float32)
+    tile_columns = columns if columns <= TILE else 0
+    if tile_columns > 0:
+        for n in range(TILE * TILE):
+            k = np.uint64(n + PAD)
+            work[k + COLUMN], work[k + ROW] = n % columns, n // columns
+    return Workspace(work, np.zeros(STRIDE, np.int32), tile_columns)
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def whole_lanes(samples):  # type: ignore[no-untyped-def]
+    """The next multiple of LANES: loops of such lengths leave no slow remainder."""
+    return (samples + LANES - 1) // LANES * LANES
