@@ -114,6 +114,8 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
             "left": m.left,
             "healthy": m.healthy,
             "scale_sigma": None if np.isnan(m.scale_sigma) else m.scale_sigma,
+            "w_infinity": None if m.agreement is None else m.agreement.intercept,
+            "w_infinity_sigma": None if m.agreement is None else m.agreement.intercept_sigma,
         }
     out["seconds"] = {stage: round(value, 6) for stage, value in report.seconds.items()}
     return {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in out.items()}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prism_vo.points.finished import FinishedPoints
+from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.conditional import ConditionalPoses
 
 
@@ -25,6 +26,7 @@ class MappingReport:
     noise: float  # grey levels
     healthy: bool
     scale_sigma: float  # relative, 1σ
+    agreement: DepthAgreement | None  # of measured depth and parallax; None: nothing to compare
 
 
 @dataclass(frozen=True)

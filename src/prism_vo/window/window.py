@@ -17,6 +17,7 @@ from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame
 from prism_vo.window.activation import Spacing, activate, at_scale_of
+from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
@@ -54,6 +55,7 @@ class Window(WindowContents):
         self._learn(solved, depth)
         reduced, _ = solved.system.reduced()
         scale_sigma = self._note_uncertainty(reduced)
+        agreement = depth_agreement(self)
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
@@ -74,6 +76,7 @@ class Window(WindowContents):
             noise=float(np.sqrt(self.balance.noise2)),
             healthy=solved.healthy,
             scale_sigma=scale_sigma,
+            agreement=agreement,
         )
         return WindowChange(report, finished, conditional)
 
