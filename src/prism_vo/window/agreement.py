@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do measured depth and parallax agree? Seen over points, v_n is a straight line in the inverse depth.
 
-On a focused view ``w = w_∞ + κ q`` (docs/camera-model.md): the decoder measures w, parallax knows q up to one factor. The
+On a focused view ``w = w_∞ + κ q`` (docs/camera-model.md): the decoder measures w, parallax knows q up to a factor. The
 intercept of the line through both has no scale, so it shows whether the camera file has the focus that the images were
 taken with. Depth terms pull q towards the file's line; their pull is taken back here to first order.
 """
