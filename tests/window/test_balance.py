@@ -78,9 +78,7 @@ def test_noise_is_estimated_from_the_residuals() -> None:
     weight = exact.points.weight
     draws = (weight[:, None, :] * rng.normal(0, sigma, (*residuals.status.shape, 8)) ** 2).sum(-1)
     eta = balance()
-    drawn = replace(
-        residuals, energy=draws.astype(np.float32), status=np.full_like(residuals.status, IN)
-    )
+    drawn = replace(residuals, energy=draws.astype(np.float32), status=np.full_like(residuals.status, IN))
     assert exact.depth is not None
     for _ in range(60):
         eta.update(drawn, exact.points, exact.depth.residuals(exact.state.inv_depth).h)

@@ -137,7 +137,9 @@ def test_first_estimates_jacobians_stay_while_residuals_follow() -> None:
     delta[1:] = rng.normal(0, 1.0, (2, 8)) * np.array([4e-3] * 3 + [4e-3] * 3 + [0.05, 3.0])
     moved = state_in_prior(exact, delta)
     fast = dense_of(exact.photometric_alone(moved))
-    slow = dense_system(exact.photometric, moved, centre=True)  # geometry at the base, residuals at exp(δ)·base
+    slow = dense_system(
+        exact.photometric, moved, centre=True
+    )  # geometry at the base, residuals at exp(δ)·base
     h, b = scaled_difference(slow, fast)
     assert h < 1e-4 and b < 1e-4
     assert fast.energy == pytest.approx(slow.energy, rel=1e-4)
