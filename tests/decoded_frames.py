@@ -28,9 +28,15 @@ def frame_of(
     valid = np.isfinite(rho) & (inv_depth > 0)
     variance = np.where(valid, np.float32(sigma**2), np.float32(np.inf)).astype(np.float32)
     return DecodedFrame(
-        index, 0.1 * index, VIEW, image.astype(np.float32), np.where(valid, rho, np.nan).astype(np.float32), variance,
-        valid, exposure,
-    )  # fmt: skip
+        index,
+        0.1 * index,
+        VIEW,
+        image.astype(np.float32),
+        np.where(valid, rho, np.nan).astype(np.float32),
+        variance,
+        valid,
+        exposure,
+    )
 
 
 def black_frame(index: int) -> DecodedFrame:

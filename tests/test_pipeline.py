@@ -220,8 +220,8 @@ def test_command_says_by_its_exit_code_whether_every_frame_has_a_pose(
 
 def test_seed_and_variant_are_settings_of_the_command(tmp_path: Path) -> None:
     folder = write_native(tmp_path / "s", sequence(4).frames)
-    assert main(["run", str(folder), "--no-report", "--quiet", "--seed", "5", "--variant", "plenoptic",
-                 "--frames", "3", "--out", str(tmp_path / "o")]) == 0  # fmt: skip
+    options = ["--no-report", "--quiet", "--seed", "5", "--variant", "plenoptic", "--frames", "3"]
+    assert main(["run", str(folder), *options, "--out", str(tmp_path / "o")]) == 0
     settings = yaml.safe_load((tmp_path / "o" / "config.yaml").read_text())["settings"]
     assert settings["seed"] == 5 and settings["variant"] == "plenoptic"
     assert len(read_trajectory(tmp_path / "o" / "trajectory.txt")) == 3

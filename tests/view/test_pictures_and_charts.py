@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prism_vo import pipeline
-from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
+from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.view import charts, pictures
 from prism_vo.view.snapshots import SelectedPoints, Snapshot, SnapshotAlbum, point_residuals, selected_points
 from prism_vo.view.stages import STAGES, busy_seconds
