@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from windows import Exact, exact_window
+from exact_windows import Exact, exact_window
 
 from prism_vo import se3
-from prism_vo.mapping.energy import State, minimise
+from prism_vo.window.state import State
 
 
 def centres(poses: np.ndarray) -> np.ndarray:
@@ -34,7 +34,7 @@ def disturbed(exact: Exact, seed: int, pose: float, log_depth: float) -> State:
 def test_exact_observations_return_the_truth(seed: int) -> None:
     exact = exact_window(count=5, each=300, seed=seed, step=0.05, zoom=2)
     start = disturbed(exact, seed, pose=3e-3, log_depth=0.05)
-    solved = minimise(exact.energy, start, exact.free, 30)
+    solved = exact.minimised(start, 30)
     depth = 1.0 / np.median(exact.state.inv_depth)
     for ours, true in zip(solved.state.poses, exact.state.poses):
         error = se3.log(ours @ se3.inverse(true))
@@ -59,17 +59,17 @@ def test_depth_terms_pull_a_wrong_scale_back(factor: float) -> None:
     exact = exact_window(count=4, each=80)
     start = shrunk(exact, factor)
     assert scale_of(start, exact) == pytest.approx(factor)
-    solved = minimise(exact.energy, start, exact.free, 30)
+    solved = exact.minimised(start, 30)
     assert scale_of(solved.state, exact) == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("factor", [1.1, 1 / 1.1])
 def test_without_depth_terms_the_scale_stays_where_it_was(factor: float) -> None:
     exact = exact_window(count=4, each=80, eta=0.0)
-    solved = minimise(exact.energy, shrunk(exact, factor), exact.free, 30)
+    solved = exact.minimised(shrunk(exact, factor), 30)
     assert scale_of(solved.state, exact) == pytest.approx(factor, rel=0.02)
     # and photometry has no opinion: the energy is the same at every scale
-    at = [exact.energy.linearize(shrunk(exact, f)).photometric for f in (1.0, factor)]
+    at = [exact.photometric_alone(shrunk(exact, f)).energy for f in (1.0, factor)]
     assert at[0] == pytest.approx(at[1], rel=1e-3)
 
 
@@ -77,17 +77,16 @@ def test_known_exposures_explain_brighter_images() -> None:
     """With t_j/t_i in the residual, (a, b) = 0 stays right although images differ in brightness."""
     exact = exact_window(count=3, each=60)
     times = np.array([1.0, 1.3, 0.8])
-    images = exact.energy.images * times[:, None, None, None].astype(np.float32)
-    host = exact.energy.points.host
-    points = replace(
-        exact.energy.points, color=exact.energy.points.color * times[host, None].astype(np.float32)
+    images = exact.photometric.images * times[:, None, None, None].astype(np.float32)
+    color = exact.points.color * times[exact.points.host, None].astype(np.float32)
+    points = replace(exact.points, color=color)
+    known = replace(
+        exact, photometric=replace(exact.photometric, images=images, points=points, exposure=times)
     )
-    known = replace(exact.energy, images=images, points=points, exposure=times)
-    unknown = replace(known, exposure=np.ones(3))
-    right = known.linearize(exact.state).photometric
-    assert right < 1.5 * exact.energy.linearize(exact.state).photometric
-    assert unknown.linearize(exact.state).photometric > 20 * right
-    solved = minimise(
-        replace(unknown, affine_information=16.0 / np.array([2.0, 50.0]) ** 2), exact.state, exact.free, 40
-    )
+    unknown = replace(known, photometric=replace(known.photometric, exposure=np.ones(3)))
+    right = known.photometric_alone(exact.state).energy
+    assert right < 1.5 * exact.photometric_alone(exact.state).energy
+    assert unknown.photometric_alone(exact.state).energy > 20 * right
+    loose = replace(exact.brightness, information=16.0 / np.array([2.0, 50.0]) ** 2)
+    solved = replace(unknown, brightness=loose).minimised(exact.state, 40)
     np.testing.assert_allclose(np.exp(solved.state.affine[:, 0]), times, rtol=0.03)

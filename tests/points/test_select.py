@@ -6,9 +6,9 @@ import pytest
 from smooth_scene import SmoothScene, small_view
 
 from prism_vo.config import SelectConfig
-from prism_vo.mapping.candidates import no_depth, select_candidates
-from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
-from prism_vo.mapping.select import (
+from prism_vo.points.candidates import select_candidates
+from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
+from prism_vo.points.select import (
     MARGIN,
     classify,
     depth_cutoff,
@@ -158,13 +158,23 @@ def test_candidates_carry_the_interval_of_their_measurement() -> None:
     np.testing.assert_allclose(c.high - c.low, 2 * half, rtol=0.02)
     # beyond infinity is noise: the start is clamped, the measurement kept
     beyond = float(VIEW.inv_virtual_depth(-0.01))
-    c = select_candidates(VIEW, textured(), lambda p: measured(np.full(len(p), beyond), sigma),
-                          200, SelectConfig(), 50.0, np.random.default_rng(0))  # fmt: skip
+    c = select_candidates(
+        VIEW,
+        textured(),
+        lambda p: measured(np.full(len(p), beyond), sigma),
+        200,
+        SelectConfig(),
+        50.0,
+        np.random.default_rng(0),
+    )
     assert (c.inv_depth > 0).all() and (c.low == 0).all()
     np.testing.assert_allclose(c.measured, beyond, rtol=1e-5)
 
 
 def test_without_depth_the_whole_ray_is_open() -> None:
+    def no_depth(points: np.ndarray) -> PointDepth:
+        return PointDepth.none(len(points))
+
     c = select_candidates(VIEW, textured(), no_depth, 200, SelectConfig(), 50.0, np.random.default_rng(0))
     assert np.isnan(c.inv_depth).all() and np.isnan(c.high).all() and (c.low == 0).all()
     assert (c.kind == DEPTH_NONE).all() and not c.information.any()

@@ -5,31 +5,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from windows import exact_window
+from exact_windows import exact_window
 
 from prism_vo.config import WindowConfig
-from prism_vo.mapping.energy import Linearization
-from prism_vo.mapping.eta import EtaBalance
+from prism_vo.points.pattern import IN, NONE
+from prism_vo.window.balance import EtaBalance
 
 
 def balance(**settings: object) -> EtaBalance:
     return EtaBalance(replace(WindowConfig(), **settings))
 
 
-def sums(photometric: float, depth: float, count: int = 80) -> tuple[Linearization, object]:
-    """A linearisation whose curvatures add up to the given sums."""
-    exact = exact_window(count=2, each=60)
-    lin = exact.energy.linearize(exact.state)
-    h = np.zeros(len(exact.energy.points))
-    h[:count] = depth / count
-    p = np.zeros(len(h))
-    p[:count] = photometric / count
-    return replace(lin, photometric_curvature=p, depth=replace(lin.depth, h=h)), exact.energy.points
-
-
 def update(eta: EtaBalance, photometric: float, depth: float, count: int = 80) -> None:
-    lin, points = sums(photometric, depth, count)
-    eta.update(lin, np.zeros_like(lin.state, bool), points)
+    """With curvatures of so many points that add up to the given sums, and no residual to learn the noise from."""
+    exact = exact_window(count=2, each=60)
+    residuals = exact.photometric_alone(exact.state).photometric
+    of_photometric, of_depth = np.zeros(len(exact.points)), np.zeros(len(exact.points))
+    of_photometric[:count], of_depth[:count] = photometric / count, depth / count
+    none = np.full_like(residuals.status, NONE)
+    eta.update(replace(residuals, status=none, curvature=of_photometric), exact.points, of_depth)
 
 
 def test_eta_starts_at_the_photometric_variance() -> None:
@@ -78,13 +72,14 @@ def test_fixed_eta_follows_the_noise_alone() -> None:
 def test_noise_is_estimated_from_the_residuals() -> None:
     """σ_I² of Gaussian residuals of known size, whatever the weights of the pattern."""
     exact = exact_window(count=2, each=60)
-    lin = exact.energy.linearize(exact.state)
+    residuals = exact.photometric_alone(exact.state).photometric
     rng = np.random.default_rng(0)
     sigma = 3.0
-    weight = exact.energy.points.weight
-    draws = (weight[:, None, :] * rng.normal(0, sigma, (*lin.state.shape, 8)) ** 2).sum(-1)
+    weight = exact.points.weight
+    draws = (weight[:, None, :] * rng.normal(0, sigma, (*residuals.status.shape, 8)) ** 2).sum(-1)
     eta = balance()
-    inside = np.ones_like(lin.state, bool)
+    drawn = replace(residuals, energy=draws.astype(np.float32), status=np.full_like(residuals.status, IN))
+    assert exact.depth is not None
     for _ in range(60):
-        eta.update(replace(lin, energies=draws.astype(np.float32)), inside, exact.energy.points)
+        eta.update(drawn, exact.points, exact.depth.residuals(exact.state.inv_depth).h)
     assert np.sqrt(eta.noise2) == pytest.approx(sigma, rel=0.1)

@@ -11,12 +11,11 @@ from plane_scene import Relief, pinhole_view, write_decoded_sequence
 from prism_vo import pipeline, se3
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
-from prism_vo.monocular import MonocularStart, View
 from prism_vo.odometry import Odometry
 from prism_vo.sensor import DecodedSensor
 from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.pyramid import image_pyramid
-from prism_vo.types import DecodedFrame
+from prism_vo.types import DecodedFrame, Frame, PosedFrame
+from prism_vo.variants.monocular_start import MonocularStart
 
 VIEW, SCENE = pinhole_view(), Relief()
 BLIND = replace(Config(), variant="pinhole")
@@ -36,9 +35,10 @@ def started(tmp_path: Path) -> tuple[Odometry, np.ndarray]:
     return odometry, inverse / inverse.mean()
 
 
-def second_view(odometry: Odometry) -> View:
+def second_frame(odometry: Odometry, pose: np.ndarray) -> PosedFrame:
     image, _ = SCENE.render(VIEW, MOVE)
-    return View(image_pyramid(image, odometry.tracker.count), np.zeros(2), 1.0, Brightness())
+    focused = DecodedFrame(1, 0.1, VIEW, image, None, None, None)
+    return PosedFrame(Frame.of(focused, focused, odometry.tracker.pyramid(image)), pose, np.zeros(2))
 
 
 def true_pose(scale: float) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_reversal_keeps_the_flow_of_the_mean_plane(started: tuple[Odometry, np.n
     pose = true_pose(0.7)
     points = np.array([[x, y, 1.0] for x in (-0.2, 0.0, 0.2) for y in (-0.2, 0.0, 0.2)])
     flows = []
-    for T in (pose, start._reversed(pose)):
+    for T in (pose, start.reversed(pose)):
         p = se3.transform(T, points)
         flows.append(VIEW.focal_px * (p[:, :2] / p[:, 2:] - points[:, :2]))
     size = np.linalg.norm(flows[0], axis=1).mean()
@@ -71,7 +71,8 @@ def test_depth_is_not_reversed_whatever_the_start(
     pose = true_pose(0.75)
     first = 2.0 - truth if mirrored else truth
     odometry.window.points = replace(odometry.window.points, inv_depth=first)
-    found = start.settle(second_view(odometry), start._reversed(pose) if mirrored else pose)
+    posed = second_frame(odometry, start.reversed(pose) if mirrored else pose)
+    found = start.settle(posed, Brightness()).T_view_world
     assert np.corrcoef(odometry.window.points.inv_depth, truth)[0, 1] > 0.8
     direction = found[:3, 3] / np.linalg.norm(found[:3, 3])
     assert direction @ (pose[:3, 3] / np.linalg.norm(pose[:3, 3])) > 0.95

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact_windows import Exact, exact_window
+from random_systems import as_dense
 from smooth_scene import Waves
 from twin import Dense, Pair, dense_system
-from windows import Exact, exact_window
 
 from prism_vo import se3
-from prism_vo.mapping.energy import Linearization, State
-from prism_vo.mapping.residuals import IN, OUTLIER, OUTSIDE, PATTERN
+from prism_vo.points.pattern import IN, NONE, OUTLIER, OUTSIDE, PATTERN
 from prism_vo.tracking.pyramid import image_pyramid
+from prism_vo.window.state import State
+from prism_vo.window.system import System
 
 NAMES = [
     f"{who}_{what}" for who in ("host", "target") for what in ("tx", "ty", "tz", "rx", "ry", "rz", "a", "b")
@@ -27,9 +29,19 @@ def analytic_pair(seed: int) -> tuple[Pair, Waves]:
     u, v = rng.uniform(20, 100), rng.uniform(20, 80)
     color = host.value(u + PATTERN[:, 0].astype(float), v + PATTERN[:, 1].astype(float))
     pair = Pair(
-        160.0, 63.0, 48.0, se3.exp(rng.normal(0, 0.1, 6)), se3.exp(rng.normal(0, 0.1, 6)), rng.normal(0, [0.1, 3]),
-        rng.normal(0, [0.1, 3]), rng.uniform(0.7, 1.4), u, v, rng.uniform(0.3, 1.2), color,
-    )  # fmt: skip
+        focal=160.0,
+        cx=63.0,
+        cy=48.0,
+        host_pose=se3.exp(rng.normal(0, 0.1, 6)),
+        target_pose=se3.exp(rng.normal(0, 0.1, 6)),
+        host_light=rng.normal(0, [0.1, 3]),
+        target_light=rng.normal(0, [0.1, 3]),
+        exposure_ratio=rng.uniform(0.7, 1.4),
+        u=u,
+        v=v,
+        q=rng.uniform(0.3, 1.2),
+        color=color,
+    )
     return pair, target
 
 
@@ -56,35 +68,29 @@ def test_analytic_jacobian_of_every_variable_equals_central_differences(seed: in
         np.testing.assert_allclose(analytic[:, column], numeric, atol=1e-6 * scale, err_msg=name)
 
 
-def as_dense(lin: Linearization, exact: Exact) -> Dense:
-    """The kernel's photometric system as one matrix."""
-    s, frames = lin.system, len(exact.energy.slots)
-    h = np.zeros((8 * frames + len(s.h_points),) * 2)
-    k = 8 * frames
-    h[:k, :k], h[k:, :k], h[:k, k:] = s.h_frames, s.h_cross, s.h_cross.T
-    h[np.arange(k, len(h)), np.arange(k, len(h))] = s.h_points
-    return Dense(h, np.concatenate([s.b_frames, s.b_points]), lin.photometric)
+def dense_of(system: System) -> Dense:
+    """The kernel's system as one matrix."""
+    return Dense(*as_dense(system), system.energy)
 
 
 def photometric_window(seed: int) -> Exact:
-    """Wrong by a few grey levels everywhere, so that residuals are not zero; exposures differ; no other terms."""
+    """Wrong by a few grey levels everywhere, so that residuals are not zero; exposures differ."""
     exact = exact_window(count=3, each=12, seed=seed, eta=0.0)
     rng = np.random.default_rng(seed)
     state = exact.state
     poses = np.array([se3.exp(rng.normal(0, 1e-3, 6)) @ p for p in state.base_pose])
     light = np.stack([rng.normal(0, 0.03, 3), rng.normal(0, 2.0, 3)], -1)
     q = state.inv_depth * np.exp(rng.normal(0, 0.01, len(state.inv_depth)))
-    energy = replace(
-        exact.energy, affine_information=np.zeros(2), exposure=np.array([1.0, 1.05, 0.96]),
-        gates=np.full(3, 1e6, np.float32),
-    )  # fmt: skip
+    term = replace(
+        exact.photometric,
+        exposure=np.array([1.0, 1.05, 0.96]),
+        outlier_energy=np.full(3, 1e6, np.float32),
+    )
+    exact = replace(exact, photometric=term)
     # only points that every keyframe sees: the twin knows no borders
-    inside = (energy.linearize(state).state != OUTSIDE).all(1)
-    points = energy.points.take(inside)
-    return replace(
-        exact, energy=replace(energy, points=points),
-        state=replace(state, base_pose=poses, base_affine=light, inv_depth=q[inside]),
-    )  # fmt: skip
+    inside = (exact.photometric_alone(state).photometric.status != OUTSIDE).all(1)
+    state = replace(state, base_pose=poses, base_affine=light, inv_depth=q[inside])
+    return replace(exact, state=state).with_points(exact.points.take(inside))
 
 
 def scaled_difference(a: Dense, b: Dense) -> tuple[float, float]:
@@ -99,9 +105,9 @@ def scaled_difference(a: Dense, b: Dense) -> tuple[float, float]:
 @pytest.mark.parametrize("seed", range(3))
 def test_kernel_and_assembly_equal_the_slow_twin(seed: int) -> None:
     exact = photometric_window(seed)
-    fast = as_dense(exact.energy.linearize(exact.state), exact)
-    slow = dense_system(exact.energy, exact.state, centre=True)
-    assert len(exact.energy.points) > 15
+    fast = dense_of(exact.photometric_alone(exact.state))
+    slow = dense_system(exact.photometric, exact.state, centre=True)
+    assert len(exact.points) > 15
     assert slow.energy > 100.0
     h, b = scaled_difference(slow, fast)
     assert h < 1e-4 and b < 1e-4
@@ -112,70 +118,73 @@ def test_one_geometry_for_the_whole_pattern_is_close_to_one_a_pixel() -> None:
     """Jacobians are taken at the pattern's centre, as the pattern spans 4 px: a documented approximation of the
     Hessian (not of the residuals), between 1e-4 and 4 % of a unit-curvature variable at a focal length of 160 px."""
     exact = photometric_window(0)
-    centre = dense_system(exact.energy, exact.state, centre=True)
-    pixels = dense_system(exact.energy, exact.state, centre=False)
+    centre = dense_system(exact.photometric, exact.state, centre=True)
+    pixels = dense_system(exact.photometric, exact.state, centre=False)
     assert centre.energy == pixels.energy
     h, b = scaled_difference(pixels, centre)
     assert 1e-4 < h < 0.04
     assert b < 0.04
 
 
-def tied_state(exact: Exact, x: np.ndarray) -> State:
-    return replace(exact.state, tied=np.array([False, True, True]), x=x)
+def state_in_prior(exact: Exact, delta: np.ndarray) -> State:
+    return replace(exact.state, in_prior=np.array([False, True, True]), delta=delta)
 
 
 def test_first_estimates_jacobians_stay_while_residuals_follow() -> None:
     exact = photometric_window(1)
     rng = np.random.default_rng(5)
-    x = np.zeros((3, 8))
-    x[1:] = rng.normal(0, 1.0, (2, 8)) * np.array([4e-3] * 3 + [4e-3] * 3 + [0.05, 3.0])
-    moved = tied_state(exact, x)
-    fast = as_dense(exact.energy.linearize(moved), exact)
-    slow = dense_system(exact.energy, moved, centre=True)  # geometry at the base, residuals at exp(x)·base
+    delta = np.zeros((3, 8))
+    delta[1:] = rng.normal(0, 1.0, (2, 8)) * np.array([4e-3] * 3 + [4e-3] * 3 + [0.05, 3.0])
+    moved = state_in_prior(exact, delta)
+    fast = dense_of(exact.photometric_alone(moved))
+    slow = dense_system(
+        exact.photometric, moved, centre=True
+    )  # geometry at the base, residuals at exp(δ)·base
     h, b = scaled_difference(slow, fast)
     assert h < 1e-4 and b < 1e-4
     assert fast.energy == pytest.approx(slow.energy, rel=1e-4)
     # the same place with its own geometry differs: the test above can tell
-    own = replace(moved, base_pose=moved.poses, base_affine=moved.affine, x=np.zeros((3, 8)))
-    h, _ = scaled_difference(slow, as_dense(exact.energy.linearize(own), exact))
+    own = replace(moved, base_pose=moved.poses, base_affine=moved.affine, delta=np.zeros((3, 8)))
+    h, _ = scaled_difference(slow, dense_of(exact.photometric_alone(own)))
     assert h > 1e-3
     # and the residuals are those of the moved state, not of the base
-    assert fast.energy == pytest.approx(exact.energy.linearize(own).photometric, rel=1e-5)
-    at_base = exact.energy.linearize(tied_state(exact, np.zeros((3, 8)))).photometric
+    assert fast.energy == pytest.approx(exact.photometric_alone(own).energy, rel=1e-5)
+    at_base = exact.photometric_alone(state_in_prior(exact, np.zeros((3, 8)))).energy
     assert abs(fast.energy - at_base) > 0.01 * at_base
 
 
-def test_outliers_and_points_out_of_view_cost_the_gate_and_pull_nothing() -> None:
+def test_outliers_and_points_out_of_view_cost_the_outlier_energy_and_pull_nothing() -> None:
     exact = photometric_window(2)
-    points = exact.energy.points
+    points = exact.points
     u = points.u.copy()
     u[0] = 2.0  # its warp leaves the image
     color = points.color.copy()
     color[1] += 120.0  # an occlusion
-    energy = replace(
-        exact.energy, points=replace(points, u=u, color=color), gates=np.full(3, 2000.0, np.float32)
-    )
-    lin = energy.linearize(exact.state)
+    term = replace(exact.photometric, outlier_energy=np.full(3, 2000.0, np.float32))
+    exact = replace(exact, photometric=term).with_points(replace(points, u=u, color=color))
+    system = exact.photometric_alone(exact.state)
+    status = system.photometric.status
     targets = [j for j in range(3) if j != points.host[1]]
-    assert (lin.state[1, targets] == OUTLIER).all()
-    assert (lin.state[0] == OUTSIDE).any()
-    without = np.where(np.isin(lin.state, [OUTLIER, OUTSIDE]), np.int8(-1), points.state)
-    rest = replace(energy, points=replace(energy.points, state=without)).linearize(exact.state)
-    np.testing.assert_array_equal(lin.system.h_frames, rest.system.h_frames)
-    np.testing.assert_array_equal(lin.system.b_points, rest.system.b_points)
-    gated = int(np.isin(lin.state, [OUTLIER, OUTSIDE]).sum())
-    assert lin.photometric == pytest.approx(rest.photometric + 2000.0 * gated, rel=1e-6)
-    assert (lin.state == IN).sum() > 20
+    assert (status[1, targets] == OUTLIER).all()
+    assert (status[0] == OUTSIDE).any()
+    refused = np.isin(status, [OUTLIER, OUTSIDE])
+    without = np.where(refused, NONE, points.residual_status)
+    rest = exact.with_points(replace(exact.points, residual_status=without)).photometric_alone(exact.state)
+    np.testing.assert_array_equal(system.h, rest.h)
+    np.testing.assert_array_equal(system.b_points, rest.b_points)
+    assert system.energy == pytest.approx(rest.energy + 2000.0 * int(refused.sum()), rel=1e-6)
+    assert (status == IN).sum() > 20
 
 
 def test_exact_images_at_the_true_state_leave_only_interpolation_errors() -> None:
     exact = exact_window(count=3, each=30)
-    lin = exact.energy.linearize(exact.state)
-    inside = lin.state == IN
+    found = exact.photometric_alone(exact.state).photometric
+    inside = found.status == IN
     assert inside.sum() > 100
-    rms = np.sqrt(lin.energies[inside].mean() / 8)
+    rms = np.sqrt(found.energy[inside].mean() / 8)
     assert rms < 1.0
-    assert lin.depth_energy == pytest.approx(0.0, abs=1e-12)
+    assert exact.depth is not None
+    assert exact.depth.residuals(exact.state.inv_depth).energy == pytest.approx(0.0, abs=1e-12)
 
 
 def test_gradient_channels_are_central_differences() -> None:

@@ -6,8 +6,16 @@ import pytest
 from smooth_scene import SmoothScene, small_view
 
 from prism_vo import se3
-from prism_vo.mapping.points import pattern_at
-from prism_vo.mapping.trace import FOUND, OUTSIDE, SKIPPED, trace_points
+from prism_vo.points.pattern import pattern_at
+from prism_vo.points.trace import (
+    FOUND,
+    OUTSIDE,
+    SKIPPED,
+    HostViews,
+    Searched,
+    SearchLimits,
+    trace_points,
+)
 from prism_vo.tracking.pyramid import image_pyramid
 
 VIEW, SCENE = small_view(192, 160, 240.0), SmoothScene.build(3, finest=0.08)
@@ -35,10 +43,17 @@ def search(
     depth, quality, result = np.full(each, np.nan), np.zeros(each, np.float32), np.empty(each, np.int8)
     f = np.float32
     trace_points(
-        frame, np.array([VIEW.focal_px, VIEW.cx, VIEW.cy], f), np.ascontiguousarray(motion[None, :3, :3], f),
-        np.ascontiguousarray(motion[None, :3, 3], f), np.array([[gain, offset]], f), np.zeros(each, np.int32), u, v,
-        color, depth, lows, highs, quality, 10.0, 0.1 * (VIEW.width + VIEW.height), f(9.0), result,
-    )  # fmt: skip
+        frame,
+        VIEW.image_plane.intrinsics,
+        HostViews(
+            np.ascontiguousarray(motion[None, :3, :3], f),
+            np.ascontiguousarray(motion[None, :3, 3], f),
+            np.array([[gain, offset]], f),
+        ),
+        Searched(np.zeros(each, np.int32), u, v, color, depth, lows, highs, quality),
+        SearchLimits(10.0, 0.1 * (VIEW.width + VIEW.height), f(9.0)),
+        result,
+    )
     return result, depth, lows, highs, quality, truth
 
 
@@ -87,9 +102,12 @@ def test_repetition_gives_a_low_quality() -> None:
     n, f = len(u), np.float32
     depth, quality, result = np.full(n, np.nan), np.zeros(n, f), np.empty(n, np.int8)
     trace_points(
-        host, np.array([240.0, VIEW.cx, VIEW.cy], f), np.eye(3, dtype=f)[None], np.array([[-0.15, 0, 0]], f),
-        np.array([[1, 0]], f), np.zeros(n, np.int32), u, v, color, depth, np.full(n, 0.0), np.full(n, 1.2), quality,
-        10.0, 60.0, f(9.0), result,
-    )  # fmt: skip
+        host,
+        VIEW.image_plane.intrinsics,
+        HostViews(np.eye(3, dtype=f)[None], np.array([[-0.15, 0, 0]], f), np.array([[1, 0]], f)),
+        Searched(np.zeros(n, np.int32), u, v, color, depth, np.full(n, 0.0), np.full(n, 1.2), quality),
+        SearchLimits(10.0, 60.0, f(9.0)),
+        result,
+    )
     assert (result == FOUND).mean() > 0.5
     assert (quality[result == FOUND] < 3.0).all()

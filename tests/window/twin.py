@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.mapping.energy import State, WindowEnergy
-from prism_vo.mapping.residuals import NONE, PATTERN
+from prism_vo.points.pattern import NONE, PATTERN
+from prism_vo.window.state import State
+from prism_vo.window.terms.photometric import PhotometricTerm
 
 Sample = Callable[[float, float], tuple[float, float, float]]  # (x, y) → value, d/dx, d/dy
 
@@ -78,10 +79,13 @@ class Pair:
     def moved(self, delta: np.ndarray) -> Pair:
         """The pair after an increment (host 8, target 8, q)."""
         return replace(
-            self, host_pose=se3.exp(delta[:6]) @ self.host_pose, host_light=self.host_light + delta[6:8],
-            target_pose=se3.exp(delta[8:14]) @ self.target_pose, target_light=self.target_light + delta[14:16],
+            self,
+            host_pose=se3.exp(delta[:6]) @ self.host_pose,
+            host_light=self.host_light + delta[6:8],
+            target_pose=se3.exp(delta[8:14]) @ self.target_pose,
+            target_light=self.target_light + delta[14:16],
             q=self.q + delta[16],
-        )  # fmt: skip
+        )
 
 
 def bilinear(image: np.ndarray) -> Sample:
@@ -107,20 +111,20 @@ class Dense:
     energy: float
 
 
-def dense_system(energy: WindowEnergy, state: State, centre: bool) -> Dense:
-    """Photometric part of the window's system by brute force (residuals must all be inside)."""
-    frames, points = len(energy.slots), energy.points
+def dense_system(term: PhotometricTerm, state: State, centre: bool) -> Dense:
+    """The term's normal equations by brute force (residuals must all be inside)."""
+    frames, points = len(term.slots), term.points
     size = 8 * frames + len(points)
     h, b, total = np.zeros((size, size)), np.zeros(size), 0.0
-    samples = [bilinear(energy.images[slot]) for slot in energy.slots]
+    samples = [bilinear(term.images[slot]) for slot in term.slots]
     for n in range(len(points)):
         for j in range(frames):
-            if points.state[n, j] == NONE or points.host[n] == j:
+            if points.residual_status[n, j] == NONE or points.host[n] == j:
                 continue
-            now = pair_of(energy, state.poses, state.affine, state.inv_depth, n, j)
-            first = pair_of(energy, state.base_pose, state.base_affine, state.inv_depth, n, j)
+            now = pair_of(term, state.poses, state.affine, state.inv_depth, n, j)
+            first = pair_of(term, state.base_pose, state.base_affine, state.inv_depth, n, j)
             r = now.residuals(samples[j])
-            robust = np.where(np.abs(r) <= energy.huber, 1.0, energy.huber / np.maximum(np.abs(r), 1e-12))
+            robust = np.where(np.abs(r) <= term.huber, 1.0, term.huber / np.maximum(np.abs(r), 1e-12))
             weight = points.weight[n] * robust
             i = int(points.host[n])
             columns = [*range(8 * i, 8 * i + 8), *range(8 * j, 8 * j + 8), 8 * frames + n]
@@ -132,13 +136,22 @@ def dense_system(energy: WindowEnergy, state: State, centre: bool) -> Dense:
 
 
 def pair_of(
-    energy: WindowEnergy, poses: np.ndarray, light: np.ndarray, q: np.ndarray, n: int, target: int
+    term: PhotometricTerm, poses: np.ndarray, light: np.ndarray, q: np.ndarray, n: int, target: int
 ) -> Pair:
     """Point n of a window seen from a target keyframe."""
-    view, p = energy.view, energy.points
+    p = term.points
     i = int(p.host[n])
     return Pair(
-        view.focal_px, view.cx, view.cy, poses[i], poses[target], light[i], light[target],
-        energy.exposure[target] / energy.exposure[i], float(p.u[n]), float(p.v[n]), float(q[n]),
-        p.color[n].astype(np.float64),
-    )  # fmt: skip
+        focal=float(term.intrinsics.focal),
+        cx=float(term.intrinsics.cx),
+        cy=float(term.intrinsics.cy),
+        host_pose=poses[i],
+        target_pose=poses[target],
+        host_light=light[i],
+        target_light=light[target],
+        exposure_ratio=term.exposure[target] / term.exposure[i],
+        u=float(p.u[n]),
+        v=float(p.v[n]),
+        q=float(q[n]),
+        color=p.color[n].astype(np.float64),
+    )

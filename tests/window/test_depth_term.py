@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unary inverse-virtual-depth residuals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from smooth_scene import small_view
 
-from prism_vo.mapping.residuals import depth_terms, information_at_estimate
+from prism_vo.points.records import Candidates, Points
+from prism_vo.window.terms.depth import DepthResiduals, DepthTerm, information_at_estimate
 
 VIEW = small_view()
 
 
-def terms(q: np.ndarray, measured: np.ndarray, sigma: float = 0.002, huber: float = 2.5):
-    return depth_terms(VIEW, q, measured, np.full(len(q), sigma**-2), huber)
+def terms(q: np.ndarray, measured: np.ndarray, sigma: float = 0.002, huber: float = 2.5) -> DepthResiduals:
+    return DepthTerm(VIEW, measured, np.full(len(q), sigma**-2), 1.0, huber).residuals(q)
+
+
+def at_estimate(q: np.ndarray, measured: np.ndarray, information: np.ndarray, power: float) -> np.ndarray:
+    blank = Points.from_candidates(Candidates.empty(), np.zeros(0), 1)
+    points = replace(blank, inv_depth=q, measured=measured, information=information)
+    return information_at_estimate(VIEW, points, power)
 
 
 def test_jacobian_equals_central_differences_from_the_lens_to_beyond_infinity() -> None:
@@ -19,10 +28,10 @@ def test_jacobian_equals_central_differences_from_the_lens_to_beyond_infinity() 
     measured = VIEW.inv_virtual_depth(q) + 0.003
     step = 1e-6
     up, down = terms(q + step, measured), terms(q - step, measured)
-    numeric = (up.residual_sigmas - down.residual_sigmas) / (2 * step)
+    numeric = (up.in_sigmas - down.in_sigmas) / (2 * step)
     here = terms(q, measured)
     np.testing.assert_allclose(here.h, numeric**2, rtol=1e-6)  # within the Huber bound the weight is 1
-    np.testing.assert_allclose(here.b, numeric * here.residual_sigmas, rtol=1e-6)
+    np.testing.assert_allclose(here.b, numeric * here.in_sigmas, rtol=1e-6)
 
 
 @pytest.mark.parametrize("offset", [0.001, 0.0049, 0.0051, 0.02, -0.02])
@@ -48,9 +57,9 @@ def test_energy_and_slope_are_continuous_at_the_huber_bound() -> None:
 
 def test_points_without_a_measurement_add_nothing() -> None:
     q = np.array([0.5, 0.6])
-    out = depth_terms(VIEW, q, np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 2.5)
-    assert out.h[0] == 0.0 and out.b[0] == 0.0 and np.isnan(out.residual_sigmas[0])
-    only = depth_terms(VIEW, q[1:], np.array([0.3]), np.array([1e5]), 2.5)
+    out = DepthTerm(VIEW, np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 1.0, 2.5).residuals(q)
+    assert out.h[0] == 0.0 and out.b[0] == 0.0 and np.isnan(out.in_sigmas[0])
+    only = DepthTerm(VIEW, np.array([0.3]), np.array([1e5]), 1.0, 2.5).residuals(q[1:])
     assert out.energy == only.energy and out.h[1] == only.h[0]
 
 
@@ -68,7 +77,7 @@ def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() ->
     found = slope * (1.0 + 0.01 * rng.normal(size=len(q)))
     measured, reported = (found - VIEW.alpha) / VIEW.beta, 1e4 * (slope / found) ** 4
     truth = float(VIEW.inv_virtual_depth(0.1))
-    sure = information_at_estimate(VIEW, q, measured, reported, 4.0)
+    sure = at_estimate(q, measured, reported, 4.0)
     naive, fair = (float(np.average(measured, weights=w) - truth) for w in (reported, sure))
     expected = -4 * 0.01**2 * slope / VIEW.beta  # −E[error · d ln σ²/dh]
     assert naive == pytest.approx(expected, rel=0.2)
@@ -76,7 +85,5 @@ def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() ->
 
 
 def test_information_at_the_estimate_leaves_points_without_depth_alone() -> None:
-    out = information_at_estimate(
-        VIEW, np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 4.0
-    )
+    out = at_estimate(np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 4.0)
     assert out[0] == 0.0 and out[1] > 0

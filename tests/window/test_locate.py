@@ -5,26 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from windows import exact_window
+from exact_windows import exact_window
 
 from prism_vo import se3
-from prism_vo.mapping.locate import locate
+from prism_vo.window.locate import locate
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_pose_of_the_last_frame_is_found_from_all_points(seed: int) -> None:
     exact = exact_window(count=5, each=300, seed=seed, step=0.05, zoom=2)
-    older = exact.energy.points.host < 4
-    energy = replace(exact.energy, points=exact.energy.points.take(older))
+    older = exact.points.host < 4
+    term = replace(exact.photometric, points=exact.points.take(older))
     poses = exact.state.base_pose.copy()
     poses[-1] = se3.exp(np.random.default_rng(seed).normal(0, 2e-3, 6)) @ poses[-1]
     state = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth[older])
-    found = locate(energy, state, 20)
-    from_truth = locate(energy, replace(state, base_pose=exact.state.base_pose), 20)
+    found = locate(term, state, 20)
+    from_truth = locate(term, replace(state, base_pose=exact.state.base_pose), 20)
     assert found is not None and from_truth is not None
     assert np.linalg.norm(se3.log(found @ se3.inverse(from_truth))) < 2e-5  # wherever it starts
     # translation and rotation errors that cancel in the image are not seen: judge where points fall
-    view, p = exact.view, energy.points
+    view, p = exact.view, term.points
     rays = np.stack([(p.u - view.cx) / view.focal_px, (p.v - view.cy) / view.focal_px, np.ones(len(p))], -1)
     hosts = np.array([se3.inverse(pose) for pose in exact.state.base_pose])[p.host]
     q = state.inv_depth[:, None]
@@ -39,13 +39,13 @@ def test_the_pose_of_the_last_frame_is_found_from_all_points(seed: int) -> None:
 
 def test_a_frame_that_shows_something_else_has_no_pose() -> None:
     exact = exact_window(count=4, each=100)
-    images = exact.energy.images.copy()
+    images = exact.photometric.images.copy()
     images[-1] = images[-1][::-1, ::-1]
-    older = exact.energy.points.host < 3
-    energy = replace(
-        exact.energy,
+    older = exact.points.host < 3
+    term = replace(
+        exact.photometric,
         images=images,
-        points=exact.energy.points.take(older),
-        gates=np.full(4, 400.0, np.float32),
+        points=exact.points.take(older),
+        outlier_energy=np.full(4, 400.0, np.float32),
     )
-    assert locate(energy, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20) is None
+    assert locate(term, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20) is None
