@@ -23,7 +23,7 @@ MM = 1e-3  # metres per millimetre
 
 @dataclass(frozen=True)
 class PlenopticCamera:
-    """Geometry of one calibrated camera. Build it with :meth:`from_calibration`."""
+    """Geometry of one calibrated camera. Build it with ``from_calibration``."""
 
     calibration: Calibration
 
@@ -201,7 +201,7 @@ class PlenopticCamera:
     def virtual_from_raw(
         self, x_raw: ArrayLike, inv_virtual_depth: ArrayLike, lens_centre: ArrayLike
     ) -> Array:
-        """Inverse of :meth:`raw_from_virtual`: the virtual point an undistorted raw pixel of a lens shows."""
+        """Inverse of ``raw_from_virtual``: the virtual point an undistorted raw pixel of a lens shows."""
         x, c = np.asarray(x_raw, dtype=np.float64), np.asarray(lens_centre, dtype=np.float64)
         return c + (x - c) / np.asarray(inv_virtual_depth, dtype=np.float64)[..., None]
 
