@@ -39,8 +39,8 @@ $(STAMP): pyproject.toml $(PY)
 
 $(OLDEST)/.installed: pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python tools/oldest.py > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python -m pip install -q --disable-pip-version-check -c $(OLDEST)/constraints.txt -e ".[dev,view]"
+	$(OLDEST)/bin/python tools/oldest.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install -q --disable-pip-version-check -r $(OLDEST)/oldest.txt -e .
 	touch $@
 
 # less than the tests need; unpacking is silent for long, so a line says every 3 s that it goes on

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the requirements that `make test-oldest` installs: every declared lower bound, pinned.
 
-``python tools/oldest.py > constraints.txt`` reads ``pyproject.toml``: ``numpy>=2.0`` becomes ``numpy==2.0``. A
+``python tools/oldest.py > oldest.txt`` reads ``pyproject.toml``: ``numpy>=2.0`` becomes ``numpy==2.0``. A
 dependency without a lower bound is an error, because nobody could say with which version it was tried.
 """
 
@@ -13,8 +13,9 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
-BOUND = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=(?P<version>[0-9][^,;\s]*)$")
-TOOLS = {"ruff", "mypy", "pre-commit", "types-PyYAML"}  # they look at the code and are not part of the tests
+BOUND = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?P<extra>\[[^\]]*\])?>=(?P<version>[0-9][^,;\s]*)$")
+# they look at the code or build the documentation, and want newer libraries than the package does
+TOOLS = {"ruff", "mypy", "pre-commit", "types-PyYAML", "zensical", "mkdocstrings"}
 
 
 def oldest(project: dict[str, object]) -> list[str]:
@@ -30,7 +31,7 @@ def oldest(project: dict[str, object]) -> list[str]:
         if found is None:
             raise SystemExit(f"pyproject.toml: {line!r} has no lower bound; write it as name>=version.")
         if found["name"] not in TOOLS:
-            pins[found["name"]] = found["version"]
+            pins[found["name"] + (found["extra"] or "")] = found["version"]
     return [f"{name}=={version}" for name, version in pins.items()]
 
 
