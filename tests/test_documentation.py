@@ -117,8 +117,9 @@ def test_defaults_named_in_the_method_are_the_defaults() -> None:
         )
 
 
-def test_readme_links_lead_somewhere() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_outside_the_site_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"(?:\]\(|src=\")([^)#\"]+)", text) if not link.startswith("http")]
     assert links
     for link in links:
@@ -129,7 +130,7 @@ def test_pages_name_only_commands_that_exist() -> None:
     from prism_vo.cli import COMMANDS
 
     known = {name for name, _, _ in COMMANDS}
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for command in re.findall(r"prism-vo ([a-z][a-z-]+)", page.read_text(encoding="utf-8")):
             assert command in known or command in WORDS, f"{page.name}: prism-vo {command}"
 
