@@ -91,7 +91,7 @@ def camera_figure() -> Drawing:
         )
     d.dot(*point, NEAR)
     d.dot(*virtual, NEAR)
-    d.text(60, 95, "point at depth z_C", NEAR, "start")
+    d.text(24, 76, "point at depth z_C", NEAR, "start")
     d.text(image, 246, "virtual image", NEAR)
     d.text(lens, 30, "main lens, f_L")
     d.text(array - 4, 30, "micro-lenses", FAR)

@@ -23,7 +23,7 @@ class Loader(Protocol):
     name: str
 
     def recognises(self, path: Path) -> bool:
-        """Cheaply decide whether :meth:`open` understands the path."""
+        """Cheaply decide whether ``open`` understands the path."""
         ...
 
     def open(self, path: Path) -> Sequence:
