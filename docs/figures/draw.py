@@ -132,8 +132,8 @@ def flow_figure() -> Drawing:
         d.line((x + 2, 57), (x + 22, 57), arrow=True)
     low = [
         (195, "measure", "ρ_v and σ at points"),
-        (370, "mapping/select", "pixels become candidates"),
-        (545, "mapping/window", "photo + depth terms"),
+        (370, "points/select", "pixels become candidates"),
+        (545, "window/window", "photo + depth terms"),
         (720, "marginalise", "prior of what left"),
     ]
     for x, title, detail in low:
