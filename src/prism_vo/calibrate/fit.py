@@ -17,6 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
+from prism_vo.calibrate.periods import chessboard
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -25,6 +26,10 @@ MOST_STEPS = 20
 STILL_PX = 0.001  # the grid stands when no centre on the sensor moves by more
 RESTLESS_PX = 0.02  # a grid that still moves by more after all steps is not found
 RECOGNISED = 0.7  # share of lenses that must show the mean micro-image of other zones; without a grid it is one half
+SAMPLING_PX: dict[FeatureName, float] = {
+    "light": 0.05,  # a rim in whole pixels, each the mean over its area
+    "edges": 12**-0.5,  # an edge lies anywhere between two pixels
+}
 LARGEST_SIGMA = 0.05  # pitches: a grid known worse than this is not known
 
 
@@ -67,7 +72,11 @@ class GridFit:
     @property
     def centre_sigma(self) -> float:
         """Root mean square over the sensor of the standard deviation of the fitted centres, raw pixels."""
-        return float(np.sqrt(np.mean(self.lattice.centre_sigma(self.grid.lenses(self.image_shape, 0.0).centres) ** 2)))
+        centres = self.grid.lenses(self.image_shape, 0.0).centres
+        fitted = float(np.mean(self.lattice.centre_sigma(centres) ** 2))
+        # where pitch and pixels are in step, all lenses are sampled alike and the error of sampling stays
+        in_step = np.abs(np.exp(2j * np.pi * centres).mean(0))
+        return float(np.sqrt(fitted + (SAMPLING_PX[self.feature] ** 2 * in_step**2).sum()))
 
     @property
     def residual_rms(self) -> float:
@@ -126,14 +135,14 @@ def recognised_share(feature: FeatureMap, grid: Grid) -> float:
 
     A mean micro-image fits the lenses it was made of even when there is no grid; on others it then fails by half.
     """
-    chessboard = (np.indices((ZONES, ZONES)).sum(0) % 2).astype(np.uint8)
-    halves = fold_parts(feature.values, grid, cell_bins(grid.pitch), chessboard)
+    colours = chessboard()
+    halves = fold_parts(feature.values, grid, cell_bins(grid.pitch), colours)
     height, width = feature.values.shape
     seen = shown = 0
     for half in (0, 1):
         measured = lens_offsets(feature, grid, tabulate(symmetric(halves[half], grid.layout), grid.axes))
         row, column = (measured.lenses.centres[:, (1, 0)] * ZONES // (height, width)).astype(int).T
-        others = measured.visible & (chessboard[row, column] != half)
+        others = measured.visible & (colours[row, column] != half)
         seen += int(others.sum())
         shown += int((measured.strength[others] > 0).sum())
     return shown / max(seen, 1)
