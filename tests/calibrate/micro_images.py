@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw images of a flat textured scene made without the simulator: any layout, pitch, angle and vignetting, in one pass.
 
-A lens with centre c shows the texture at ``c + (p − c)·v``: the virtual image at virtual depth v, seen through pinholes.
+A lens with centre c shows the texture at ``c + (p − c)·v``: the virtual image at
+virtual depth v, seen through pinholes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -33,9 +35,9 @@ class Look:
     noise: float = 1.0  # grey levels
     slope: float = 0.0  # relative change of light across the image
     seed: int = 0
-    extra: dict[str, float] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=4)
 def texture(seed: int, slope: float = 1.0) -> Floats:
     """Grey noise with a spectrum like that of photographs (1/f^slope), mean 0, scatter 1, periodic."""
     rng = np.random.default_rng(seed)
@@ -69,7 +71,9 @@ def raw_image(grid: Grid, look: Look, samples: int = 2) -> NDArray[np.uint8]:
     pictures = [
         texture(look.seed)
         if blur == 0
-        else cv2.GaussianBlur(texture(look.seed), (0, 0), blur * look.virtual_depth, borderType=cv2.BORDER_REFLECT)
+        else cv2.GaussianBlur(
+            texture(look.seed), (0, 0), blur * look.virtual_depth, borderType=cv2.BORDER_REFLECT
+        )
         for blur in look.blur_by_type
     ]
     light = np.zeros(look.shape)
@@ -88,7 +92,9 @@ def _light(grid: Grid, look: Look, points: Array, pictures: list[Floats]) -> Arr
     seen = (centre + (points - centre) * look.virtual_depth).astype(np.float32)
     light = np.zeros(points.shape[:-1])
     for k, picture in enumerate(pictures):
-        mapped = cv2.remap(picture, seen[..., 0] % (TEXTURE_SIDE - 1), seen[..., 1] % (TEXTURE_SIDE - 1), cv2.INTER_LINEAR)
+        mapped = cv2.remap(
+            picture, seen[..., 0] % (TEXTURE_SIDE - 1), seen[..., 1] % (TEXTURE_SIDE - 1), cv2.INTER_LINEAR
+        )
         light = np.where(kind == k, np.maximum(1.0 + look.contrast * mapped, 0.05), light)
     distance = np.linalg.norm(points - centre, axis=-1) / np.array(look.radius_by_type)[kind]
     if look.vignetting == "rim":

@@ -19,7 +19,10 @@ from prism_vo.calibrate.waves import follow_waves
 
 MOST_TRIED = 6  # lattices that are looked at more closely
 LOOK_PX = 1280  # a side of the middle part of the image in which they are compared
-BLOCK_PX, BLOCK_TOLERANCE = 8, 0.02  # side of compression blocks, and how nearly an axis consists of whole ones
+BLOCK_PX, BLOCK_TOLERANCE = (
+    8,
+    0.02,
+)  # side of compression blocks, and how nearly an axis consists of whole ones
 FEWEST_LENSES = 4  # a side
 _REFUSAL = (
     f"No micro-lens grid with a pitch of {SMALLEST_PITCH:.0f}–{LARGEST_PITCH:.0f} px shows clearly in these images; "
@@ -89,9 +92,7 @@ def _middle(feature: FeatureMap) -> FeatureMap:
 
 def _in_whole_image(grid: Grid, feature: FeatureMap, part: FeatureMap) -> Grid:
     """The grid of the middle part in pixels of the whole image, with its origin near the middle."""
-    rows, columns = (
-        (whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape)
-    )
-    moved = Grid(grid.layout, grid.axes, grid.origin + (columns, rows))
+    rows, columns = ((whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape))
+    moved = Grid(grid.layout, grid.axes, grid.origin + np.array([columns, rows]))
     middle = np.array([feature.values.shape[1], feature.values.shape[0]]) / 2 - 0.5
     return Grid(grid.layout, grid.axes, moved.points(np.rint(moved.cells(middle))))

@@ -25,7 +25,9 @@ SURROUNDINGS = 2.0  # pitches: width over which brightness and edges are evened 
 MOST_STEPS = 20
 STILL_PX = 0.001  # the grid stands when no centre on the sensor moves by more
 RESTLESS_PX = 0.02  # a grid that still moves by more after all steps is not found
-RECOGNISED = 0.7  # share of lenses that must show the mean micro-image of other zones; without a grid it is one half
+RECOGNISED = (
+    0.7  # share of lenses that must show the mean micro-image of other zones; without a grid it is one half
+)
 SAMPLING_PX: dict[FeatureName, float] = {
     "light": 0.05,  # a rim in whole pixels, each the mean over its area
     "edges": 12**-0.5,  # an edge lies anywhere between two pixels
@@ -114,7 +116,9 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
     """The fit on one feature map; refuses where that does not show a grid."""
     grid = nearest_equal_grid(centre_grid(feature, follow_waves(feature.values, start)), start)
     shape = feature.values.shape
-    for step in range(1, MOST_STEPS + 1):
+    steps = 0
+    while steps < MOST_STEPS:
+        steps += 1
         measured = lens_offsets(feature, grid, mean_cell(feature.values, grid))
         zones = zone_offsets(measured, shape)
         lattice = fit_lattice(zones, shear)
@@ -124,7 +128,14 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
         if moved < STILL_PX:
             break
     fit = GridFit(
-        grid, start, feature.name, zones, lattice, recognised_share(feature, grid), step, (shape[0], shape[1])
+        grid,
+        start,
+        feature.name,
+        zones,
+        lattice,
+        recognised_share(feature, grid),
+        steps,
+        (shape[0], shape[1]),
     )
     _refuse_the_uncertain(fit, moved)
     return fit
@@ -149,9 +160,12 @@ def recognised_share(feature: FeatureMap, grid: Grid) -> float:
 
 
 def _refuse_the_uncertain(fit: GridFit, moved: float) -> None:
-    if fit.recognised < RECOGNISED or moved > RESTLESS_PX or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch:
+    if (
+        fit.recognised < RECOGNISED
+        or moved > RESTLESS_PX
+        or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch
+    ):
         raise GridUncertainError(
             f"The micro-lens grid is not clear in these images (recognised in {fit.recognised:.0%} of the lenses); "
             "give a white image, or more images with texture and light everywhere."
         )
-

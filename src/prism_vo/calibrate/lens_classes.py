@@ -2,7 +2,8 @@
 """Are there three kinds of micro-lenses? Seen from how sharp the three interleaved sub-lattices are.
 
 Neighbouring lenses see nearly the same content, so within a zone the three classes (i − j) mod 3 differ only if the
-lenses do. Which class is sharpest changes with depth, hence zones are judged one by one and then together.
+lenses do. Which class is sharpest changes with depth, hence zones are judged one by one and then together. How much
+classes differ by chance is seen from partitions of the same lenses that mix the three classes evenly.
 """
 
 from __future__ import annotations
@@ -15,17 +16,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array
 from prism_vo.calibrate.features import grey_frames
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid
 from prism_vo.calibrate.zones import MAD_TO_SIGMA, ZONES
 
 INNER_SHARE = 0.36  # of the pitch: radius within which rims do not count
 DARKEST = 4.0  # grey levels of 255: below it a lens shows nothing
-FEWEST_OF_A_CLASS = 3  # in a zone
-LEAST_TEXTURE = 0.25  # scatter of the logarithm of sharpness over lenses: below it there is nothing to be sharp
-CLEAR_CERTAINTY, LOW_CERTAINTY = 6.0, 3.0  # standard deviations
-LEAST_DIFFERENCE = 0.03  # of the logarithm of sharpness: smaller ones are no kinds of lenses
+FEWEST_OF_A_CLASS = 2  # lenses in a zone
+FEWEST_ZONES = 8
+LEAST_TEXTURE = (
+    0.25  # scatter of the logarithm of sharpness over lenses: below it there is nothing to be sharp
+)
+CLEAR_CERTAINTY, LOW_CERTAINTY = 4.5, 2.0  # standard deviations
+SENSITIVE = 0.01  # of the logarithm of sharpness: what must be seen before one kind of lens is stated
+MIXTURES = ((1, 1), (1, 0), (0, 1))  # (a i + b j) mod 3: every class of these holds all three kinds evenly
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class LensClassSharpness:
     """Sharpness by class (i − j) mod 3.
 
     ``sharpness`` (3,) is the mean relative contrast of a class over the mean of all; ``sigma`` (3,) its standard
-    deviation. ``difference`` is the root mean square by which classes differ within a zone (of the logarithm, noise
-    removed), ``certainty`` by how many standard deviations that is more than one kind of lens would show.
+    deviation. ``difference`` is the root mean square by which classes differ within a zone (of the logarithm, chance
+    removed), ``certainty`` by how many standard deviations classes differ more than by chance.
     ``kinds``: 1, 3, or None where the images cannot tell.
     """
 
@@ -63,26 +68,21 @@ def lens_type_sharpness(images: Sequence[NDArray[Any]] | NDArray[Any], grid: Gri
     """Compare the sharpness of the three sub-lattices of ``grid`` in raw images (H, W) of a textured scene."""
     frames = grey_frames(images)
     lenses = grid.lenses(frames[0].shape, grid.pitch / 2 + 1)
-    kind = np.mod(lenses.index[:, 0] - lenses.index[:, 1], CLASS_COUNT)
     row, column = (lenses.centres[:, (1, 0)] * ZONES // frames[0].shape).astype(int).T
-    group = (row * ZONES + column) * CLASS_COUNT + kind
-    means, errors, scatters = [], [], []
-    for frame in frames:
-        sharp = _lens_contrast(frame, lenses.centres, INNER_SHARE * grid.pitch)
-        known = sharp > 0
-        if known.any():
-            value = np.log(sharp[known])
-            scatters.append(MAD_TO_SIGMA * float(np.median(np.abs(value - np.median(value)))))
-            mean, error = _by_group(value, group[known])
-            means.append(mean)
-            errors.append(error)
-    if not means:
+    zone = row * ZONES + column
+    sharp = np.stack([_lens_contrast(f, lenses.centres, INNER_SHARE * grid.pitch) for f in frames])
+    with np.errstate(divide="ignore"):
+        value = np.where(sharp > 0, np.log(sharp), np.nan)
+    known = np.isfinite(value)
+    if not known.any():
         return _undecided()
-    mean, error = np.concatenate(means), np.concatenate(errors)
-    good = np.isfinite(mean).all(1) & np.isfinite(error).all(1)
-    if good.sum() < FEWEST_OF_A_CLASS or float(np.median(scatters)) < LEAST_TEXTURE:
+    scatter = MAD_TO_SIGMA * float(np.median(np.abs(value[known] - np.median(value[known]))))
+    if scatter < LEAST_TEXTURE:
         return _undecided()
-    return _judge(mean[good], error[good])
+    i, j = lenses.index.T.astype(int)
+    seen = _zone_deviations(value, zone, np.mod(i - j, CLASS_COUNT))
+    chance = [_zone_deviations(value, zone, np.mod(a * i + b * j, CLASS_COUNT)) for a, b in MIXTURES]
+    return _undecided() if len(seen) < FEWEST_ZONES else _judge(seen, np.concatenate(chance))
 
 
 def _undecided() -> LensClassSharpness:
@@ -110,32 +110,44 @@ def _lens_contrast(frame, centres, radius):  # type: ignore[no-untyped-def]
     return out
 
 
-def _by_group(value: Array, group: Array) -> tuple[Array, Array]:
-    """Mean (Z, 3) and its standard deviation (Z, 3) by zone and class; NaN where there are too few lenses."""
-    length = ZONES * ZONES * CLASS_COUNT
-    count = np.bincount(group, minlength=length).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.bincount(group, value, length) / count
-        variance = np.bincount(group, (value - mean[group]) ** 2, length) / (count - 1)
-        error = np.sqrt(variance / count)
-    few = count < FEWEST_OF_A_CLASS
-    mean[few], error[few] = np.nan, np.nan
-    return mean.reshape(-1, CLASS_COUNT), error.reshape(-1, CLASS_COUNT)
+def _zone_deviations(value: Array, zone: NDArray[np.int_], kind: NDArray[np.int_]) -> Array:
+    """By how much each class differs from the mean of the three (Z, 3), in zones where all are seen; frames averaged.
+
+    ``value`` (F, N) by frame and lens, NaN where unknown.
+    """
+    group, length = zone * CLASS_COUNT + kind, ZONES * ZONES * CLASS_COUNT
+    total, number = np.zeros((ZONES * ZONES, CLASS_COUNT)), np.zeros((ZONES * ZONES, 1))
+    for frame in value:
+        known = np.isfinite(frame)
+        count = np.bincount(group[known], minlength=length).reshape(-1, CLASS_COUNT)
+        mean = np.bincount(group[known], frame[known], length).reshape(-1, CLASS_COUNT) / np.maximum(count, 1)
+        whole = (count >= FEWEST_OF_A_CLASS).all(1)
+        total[whole] += (mean - mean.mean(1, keepdims=True))[whole]
+        number[whole] += 1
+    some = number[:, 0] > 0
+    return np.asarray(total[some] / number[some])
 
 
-def _judge(mean: Array, error: Array) -> LensClassSharpness:
-    zones = len(mean)
-    deviation = mean - mean.mean(1, keepdims=True)
-    variance = np.maximum((error**2).mean(1), 1e-12)  # of one class in a zone; small samples: pooled over classes
-    excess = (deviation**2).sum(1) / variance  # two degrees of freedom each where there is one kind
-    limited = np.minimum(excess, 50.0)  # one odd zone decides nothing
-    certainty = float((limited.sum() - 2 * zones) / np.sqrt(4.0 * zones))
-    difference = float(np.sqrt(max(np.mean((deviation**2).mean(1) - variance * 2.0 / 3.0), 0.0)))
-    overall = deviation.mean(0)
-    sigma = np.sqrt(deviation.var(0) / zones)
+def _judge(seen: Array, chance: Array) -> LensClassSharpness:
+    """Verdict from the deviations of the classes (Z, 3) and of partitions that mix them (Y, 3)."""
+    zones = len(seen)
+    power, by_chance = (_mean_without_extremes((d**2).sum(1)) for d in (seen, chance))
+    # logarithm of a ratio of two mean squares with two degrees of freedom a zone each
+    in_zones = np.log(power / by_chance) / np.sqrt(1.0 / zones + 1.0 / len(chance))
+    overall = seen.mean(0)
+    sigma = np.sqrt(np.maximum(chance.var(), 1e-12) / zones) * np.ones(CLASS_COUNT)
+    over_all = np.sqrt((overall**2).sum() / sigma[0] ** 2 / 1.5)  # of order 1 by chance
+    certainty = float(max(in_zones, over_all))
     kinds: Literal[1, 3] | None = None
-    if certainty > CLEAR_CERTAINTY and difference > LEAST_DIFFERENCE:
+    if certainty > CLEAR_CERTAINTY:
         kinds = 3
-    elif certainty < LOW_CERTAINTY:
+    elif certainty < LOW_CERTAINTY and sigma.max() < SENSITIVE:
         kinds = 1
+    difference = float(np.sqrt(max(power - by_chance, 0.0) / CLASS_COUNT))
     return LensClassSharpness(np.exp(overall), sigma, difference, certainty, kinds)
+
+
+def _mean_without_extremes(values: Array) -> float:
+    """Mean of the lower nine tenths: one odd zone decides nothing."""
+    kept = np.sort(values)[: max(1, int(np.ceil(0.9 * len(values))))]
+    return max(float(kept.mean()), 1e-12)

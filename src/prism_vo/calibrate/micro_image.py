@@ -43,7 +43,7 @@ def micro_image_profile(images: Sequence[NDArray[Any]] | NDArray[Any], grid: Gri
     light = light_map(grey_frames(images), SURROUNDINGS * grid.pitch)
     count = int(np.floor(grid.cell_radius / BIN_PX))
     total, weight = _rings(light.values, np.linalg.inv(grid.axes), grid.axes, grid.origin, BIN_PX, count)
-    radii = (np.arange(count) + 0.5) * BIN_PX
+    radii = np.asarray((np.arange(count) + 0.5) * BIN_PX, np.float64)
     mean = _scaled(radii, total.sum(0), weight.sum(0), grid.pitch)
     by_class = np.stack([_scaled(radii, t, w, grid.pitch) for t, w in zip(total, weight)])
     radius = _rim(radii, mean, grid.pitch)

@@ -22,11 +22,25 @@ from prism_vo.calibrate.spectrum import LARGEST_PERIOD
 from prism_vo.calibrate.zones import ZONES
 
 PATCH = 13  # samples a side of a micro-image whose shape is compared
-NEARLY_ALL = 0.8  # of the largest explained share: a lattice that explains this much misses nothing of the period
+NEARLY_ALL = (
+    0.8  # of the largest explained share: a lattice that explains this much misses nothing of the period
+)
 MULTIPLES: dict[Layout, tuple[tuple[tuple[int, int], tuple[int, int]], ...]] = {
     # axes of the next coarser lattices of the same layout, in axes of the lattice, the finest first
-    "hexagonal": (((1, 1), (-1, 2)), ((2, 0), (0, 2)), ((2, 1), (-1, 3)), ((3, -1), (1, 2)), ((3, 0), (0, 3))),
-    "rectangular": (((1, 1), (-1, 1)), ((2, 0), (0, 2)), ((2, 1), (-1, 2)), ((2, -1), (1, 2)), ((3, 0), (0, 3))),
+    "hexagonal": (
+        ((1, 1), (-1, 2)),
+        ((2, 0), (0, 2)),
+        ((2, 1), (-1, 3)),
+        ((3, -1), (1, 2)),
+        ((3, 0), (0, 3)),
+    ),
+    "rectangular": (
+        ((1, 1), (-1, 1)),
+        ((2, 0), (0, 2)),
+        ((2, 1), (-1, 2)),
+        ((2, -1), (1, 2)),
+        ((3, 0), (0, 3)),
+    ),
 }
 LEAST_LIKENESS = 0.55  # correlation of the micro-images of two classes
 
@@ -51,7 +65,9 @@ def full_period(feature: FeatureMap, grid: Grid) -> Grid:
     """The finest multiple of a lattice that explains nearly all that any multiple of it does."""
     share = explained_share(feature, grid)
     while True:
-        coarser = [Grid(grid.layout, np.array(steps) @ grid.axes, grid.origin) for steps in MULTIPLES[grid.layout]]
+        coarser = [
+            Grid(grid.layout, np.array(steps) @ grid.axes, grid.origin) for steps in MULTIPLES[grid.layout]
+        ]
         shares = [explained_share(feature, c) if c.pitch <= LARGEST_PERIOD else 0.0 for c in coarser]
         if share >= NEARLY_ALL * max(shares):
             return grid

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 import scipy.fft
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.calibrate.grid import Grid, Layout
@@ -24,6 +26,7 @@ TOLERANCE = 1.2  # bins of the spectrum: how far from its place a wave of a latt
 ROUNDS = 4  # of fitting a lattice to the peaks that it explains
 BLOCK_PX = 16  # compression blocks are multiples or halves of this and upright
 SAME_PITCH, SAME_ANGLE = 0.01, 0.01  # relative, radians: lattices nearer than this are one
+Waves = NDArray[np.complex128]  # frequencies x + iy
 LAYOUTS: tuple[Layout, ...] = ("hexagonal", "rectangular")
 RING_STEPS: dict[Layout, tuple[tuple[int, int], ...]] = {
     # one wave of each of the innermost rings, in reciprocal axes; a strong peak may belong to any of them
@@ -36,7 +39,7 @@ SYMMETRY: dict[Layout, float] = {"hexagonal": np.pi / 3, "rectangular": np.pi / 
 class Peaks(NamedTuple):
     """The strongest peaks of a spectrum, of one half plane."""
 
-    wave: Array  # (K,): complex frequency, cycles a pixel, x + iy
+    wave: Waves  # (K,): complex frequency, cycles a pixel, x + iy
     weight: Array  # (K,): logarithm of the power over its background
     bin: float  # distance of neighbouring frequencies
 
@@ -74,7 +77,9 @@ def spectral_peaks(values: Floats, without_blocks: bool) -> Peaks:
     ring = np.rint(np.hypot(index[:, None], index[None, :])).astype(int)
     ratio = power / _background(power, ring)
     if without_blocks:
-        from_block = np.abs(index * BLOCK_PX / size - np.rint(index * BLOCK_PX / size)) * size / BLOCK_PX < 1.0
+        from_block = (
+            np.abs(index * BLOCK_PX / size - np.rint(index * BLOCK_PX / size)) * size / BLOCK_PX < 1.0
+        )
         ratio[np.ix_(from_block, from_block)] = 1.0
     return _strongest(ratio)
 
@@ -89,7 +94,7 @@ def _background(power: Array, ring: Array) -> Array:
     order = np.argsort(ring, axis=None, kind="stable")
     bounds = np.searchsorted(ring.ravel()[order], np.arange(ring.max() + 2))
     flat = power.ravel()[order]
-    median = np.array([np.median(flat[a:b]) if b > a else 0.0 for a, b in zip(bounds, bounds[1:])])
+    median = np.array([np.median(flat[a:b]) if b > a else 0.0 for a, b in pairwise(bounds)])
     return np.asarray(np.maximum(median, 1e-9 * max(float(median.max()), 1e-30))[ring], np.float64)
 
 
@@ -148,11 +153,11 @@ def _candidate(peaks: Peaks, wave: complex, layout: Layout, step: tuple[int, int
     return Candidate(layout, pitch, rotation, share - chance)
 
 
-def _reciprocal(layout: Layout) -> Array:
+def _reciprocal(layout: Layout) -> Waves:
     return np.asarray(np.linalg.inv(grid_axes(layout == "hexagonal", 1.0, 0.0)).T @ (1.0, 1j))
 
 
-def _explained(peaks: Peaks, factor: complex, unit: Array) -> tuple[Array, Mask]:
+def _explained(peaks: Peaks, factor: complex, unit: Waves) -> tuple[Waves, Mask]:
     """Nearest wave of the lattice (of pitch 1) to each peak, and whether it is near enough."""
     scaled = peaks.wave / factor
     basis = np.array([unit.real, unit.imag]).T
