@@ -17,7 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
-from prism_vo.calibrate.periods import chessboard
+from prism_vo.calibrate.periods import chessboard, explained_share
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -31,6 +31,12 @@ RECOGNISED = (
 SAMPLING_PX: dict[FeatureName, float] = {
     "light": 0.05,  # a rim in whole pixels, each the mean over its area
     "edges": 12**-0.5,  # an edge lies anywhere between two pixels
+}
+LEAST_SHARE: dict[FeatureName, float] = {
+    # of the variance of the feature that must have the grid's period; grids showed at least 0.3 and 0.013,
+    # the light of images with vignetting removed at most 0.002
+    "light": 0.02,
+    "edges": 0.002,
 }
 LARGEST_SIGMA = 0.05  # pitches: a grid known worse than this is not known
 
@@ -120,7 +126,7 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
     while steps < MOST_STEPS:
         steps += 1
         measured = lens_offsets(feature, grid, mean_cell(feature.values, grid))
-        zones = zone_offsets(measured, shape)
+        zones = zone_offsets(measured, shape, grid.pitch)
         lattice = fit_lattice(zones, shear)
         better = corrected(grid, lattice)
         moved = float(centre_distance(grid, better, shape).max(initial=0.0))
@@ -137,7 +143,7 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
         steps,
         (shape[0], shape[1]),
     )
-    _refuse_the_uncertain(fit, moved)
+    _refuse_the_uncertain(fit, moved, explained_share(feature, grid))
     return fit
 
 
@@ -159,12 +165,9 @@ def recognised_share(feature: FeatureMap, grid: Grid) -> float:
     return shown / max(seen, 1)
 
 
-def _refuse_the_uncertain(fit: GridFit, moved: float) -> None:
-    if (
-        fit.recognised < RECOGNISED
-        or moved > RESTLESS_PX
-        or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch
-    ):
+def _refuse_the_uncertain(fit: GridFit, moved: float, explained: float) -> None:
+    shown = fit.recognised >= RECOGNISED and explained >= LEAST_SHARE[fit.feature]
+    if not shown or moved > RESTLESS_PX or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch:
         raise GridUncertainError(
             f"The micro-lens grid is not clear in these images (recognised in {fit.recognised:.0%} of the lenses); "
             "give a white image, or more images with texture and light everywhere."
