@@ -13,7 +13,15 @@ from prism_vo.calibrate.centre import centre_grid
 from prism_vo.calibrate.features import FeatureMap, edge_map, grey_frames, light_map
 from prism_vo.calibrate.fit import SURROUNDINGS, GridFit, fit_feature
 from prism_vo.calibrate.grid import Grid, GridUncertainError
-from prism_vo.calibrate.periods import NEARLY_ALL, calm_corners, explained_share, full_period, lens_lattice
+from prism_vo.calibrate.periods import (
+    HOPELESS,
+    LEAST_SHARE,
+    NEARLY_ALL,
+    calm_corners,
+    explained_share,
+    full_period,
+    lens_lattice,
+)
 from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, candidates, spectral_peaks
 from prism_vo.calibrate.waves import follow_waves
 
@@ -67,7 +75,7 @@ def likeliest_grid(feature: FeatureMap) -> Grid | None:
             continue
         tried.append(_Tried(grid, explained_share(middle, grid)))
     most = max((t.explained for t in tried), default=0.0)
-    if most <= 0:
+    if most < HOPELESS * LEAST_SHARE[feature.name]:
         return None
     finest = min((t for t in tried if t.explained >= NEARLY_ALL * most), key=lambda t: t.grid.pitch).grid
     period = centre_grid(middle, full_period(middle, finest))

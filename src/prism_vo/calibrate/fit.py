@@ -17,7 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
-from prism_vo.calibrate.periods import chessboard, explained_share
+from prism_vo.calibrate.periods import HOPELESS, LEAST_SHARE, chessboard, explained_share
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -31,12 +31,6 @@ RECOGNISED = (
 SAMPLING_PX: dict[FeatureName, float] = {
     "light": 0.05,  # a rim in whole pixels, each the mean over its area
     "edges": 12**-0.5,  # an edge lies anywhere between two pixels
-}
-LEAST_SHARE: dict[FeatureName, float] = {
-    # of the variance of the feature that must have the grid's period; grids showed at least 0.3 and 0.013,
-    # the light of images with vignetting removed at most 0.002
-    "light": 0.02,
-    "edges": 0.002,
 }
 LARGEST_SIGMA = 0.05  # pitches: a grid known worse than this is not known
 
@@ -121,6 +115,8 @@ def fit_grid(images: Sequence[NDArray[Any]] | NDArray[Any], start: Grid, *, shea
 def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFit:
     """The fit on one feature map; refuses where that does not show a grid."""
     grid = nearest_equal_grid(centre_grid(feature, follow_waves(feature.values, start)), start)
+    if explained_share(feature, grid) < HOPELESS * LEAST_SHARE[feature.name]:
+        raise GridUncertainError("These images show no micro-lens grid; give a white image or more images.")
     shape = feature.values.shape
     steps = 0
     while steps < MOST_STEPS:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.calibrate.cell import cell_bins, fold, fold_parts, symmetric
-from prism_vo.calibrate.features import FeatureMap
+from prism_vo.calibrate.features import FeatureMap, FeatureName
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid, Layout
-from prism_vo.calibrate.spectrum import LARGEST_PERIOD
+from prism_vo.calibrate.spectrum import LARGEST_PITCH
 from prism_vo.calibrate.zones import ZONES
 
 PATCH = 13  # samples a side of a micro-image whose shape is compared
@@ -42,6 +42,14 @@ MULTIPLES: dict[Layout, tuple[tuple[tuple[int, int], tuple[int, int]], ...]] = {
         ((3, 0), (0, 3)),
     ),
 }
+LEAST_SHARE: dict[FeatureName, float] = {
+    # of the variance of the feature that must have the grid's period; grids showed at least 0.3 and 0.013,
+    # the light of images with vignetting removed at most 0.002
+    "light": 0.02,
+    "edges": 0.002,
+}
+HOPELESS = 0.25  # of that share, with a grid that is right to a pixel: no step will help
+LARGEST_MULTIPLE = 3.0 * LARGEST_PITCH  # px: of which a wrong lattice may be a fraction
 LEAST_LIKENESS = 0.55  # correlation of the micro-images of two classes
 
 
@@ -68,7 +76,7 @@ def full_period(feature: FeatureMap, grid: Grid) -> Grid:
         coarser = [
             Grid(grid.layout, np.array(steps) @ grid.axes, grid.origin) for steps in MULTIPLES[grid.layout]
         ]
-        shares = [explained_share(feature, c) if c.pitch <= LARGEST_PERIOD else 0.0 for c in coarser]
+        shares = [explained_share(feature, c) if c.pitch <= LARGEST_MULTIPLE else 0.0 for c in coarser]
         if share >= NEARLY_ALL * max(shares):
             return grid
         most = max(shares)
