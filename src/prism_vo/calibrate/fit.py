@@ -17,7 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
-from prism_vo.calibrate.periods import HOPELESS, LEAST_SHARE, chessboard, explained_share
+from prism_vo.calibrate.periods import HOPELESS, LEAST_SHARE, LEAST_SYMMETRY, chessboard, explained_share
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -139,7 +139,8 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
         steps,
         (shape[0], shape[1]),
     )
-    _refuse_the_uncertain(fit, moved, explained_share(feature, grid))
+    share, even = explained_share(feature, grid), explained_share(feature, grid, with_symmetry=True)
+    _refuse_the_uncertain(fit, moved, share if even > LEAST_SYMMETRY * share else 0.0)
     return fit
 
 

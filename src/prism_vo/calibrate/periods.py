@@ -48,6 +48,7 @@ LEAST_SHARE: dict[FeatureName, float] = {
     "light": 0.02,
     "edges": 0.002,
 }
+LEAST_SYMMETRY = 0.5  # of that share: stripes in one direction have a third, micro-images nearly all
 HOPELESS = 0.25  # of that share, with a grid that is right to a pixel: no step will help
 LARGEST_MULTIPLE = 3.0 * LARGEST_PITCH  # px: of which a wrong lattice may be a fraction
 LEAST_LIKENESS = 0.55  # correlation of the micro-images of two classes
@@ -58,13 +59,15 @@ def chessboard() -> NDArray[np.uint8]:
     return np.asarray(np.indices((ZONES, ZONES)).sum(0) % 2, np.uint8)
 
 
-def explained_share(feature: FeatureMap, grid: Grid) -> float:
+def explained_share(feature: FeatureMap, grid: Grid, with_symmetry: bool = False) -> float:
     """Share of the feature's variance that has the period of the grid.
 
     The product of two mean cells, from the two colours of a chessboard of zones: noise and content average to
-    nothing in it, however many bins the cell has.
+    nothing in it, however many bins the cell has. ``with_symmetry`` counts only what also has the grid's symmetry.
     """
     one, other = fold_parts(feature.values, grid, cell_bins(grid.pitch), chessboard())
+    if with_symmetry:
+        one, other = symmetric(one, grid.layout), symmetric(other, grid.layout)
     share = float(((one - one.mean()) * (other - other.mean())).mean())
     return share / max(float(feature.values.var()), 1e-12)
 
