@@ -17,6 +17,7 @@ from prism_vo.optics.calibration import Calibration
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 GRID_FORMAT: Final = "prism-vo/grid/1"
+CLEARLY_LARGER = 0.25  # px: rims are no sharper than that
 _HEADER = """\
 # A micro-lens grid measured in images by prism-vo calibrate grid. No optics: this is not a camera.yaml yet.
 # The keys of mla: can be copied into one; prism-vo calibrate grid --start takes this file as it is.
@@ -72,11 +73,12 @@ def save_grid_file(findings: GridFindings, path: Path) -> None:
 def corrected_calibration(calibration: Calibration, findings: GridFindings) -> Calibration:
     """The camera with the grid that images show; everything else as it was.
 
-    The border only ever grows: a larger usable circle is a choice, dark pixels inside it are a fault.
+    The border only ever grows, and only by what can be seen: a larger usable circle is a choice, dark pixels inside
+    it are a fault.
     """
-    border = max(calibration.mla.border_px, round(findings.border, 2))
-    if findings.profile.radius is None:
-        border = calibration.mla.border_px
+    border = calibration.mla.border_px
+    if findings.profile.radius is not None and findings.border > border + CLEARLY_LARGER:
+        border = round(findings.border, 2)
     x, y = (float(c) for c in findings.fit.grid.origin)
     changes = {**_measured(findings), "origin_px": (x, y), "border_px": border}
     notes = {**(calibration.uncertainty or {}), **grid_uncertainty(findings)}

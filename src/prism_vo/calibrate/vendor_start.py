@@ -30,10 +30,14 @@ def vendor_starts(vendor: RaytrixGrid, shape: tuple[int, ...]) -> list[Grid]:
     in_bases = math.atan2(by, bx)
     turns: list[float] = []
     for angle in (in_bases, -vendor.rotation, in_bases - vendor.rotation):
-        smallest = angle - SYMMETRY[layout] * round(angle / SYMMETRY[layout])
-        if all(abs(smallest - other) > SAME_ANGLE for other in turns):
-            turns.append(smallest)
+        if all(abs(_smallest_turn(angle - other, layout)) > SAME_ANGLE for other in turns):
+            turns.append(_smallest_turn(angle, layout))
     return [Grid.regular(layout, vendor.diameter, turn, origin) for turn in turns]
+
+
+def _smallest_turn(angle: float, layout: Layout) -> float:
+    """The same lattice turned by as little as possible."""
+    return angle - SYMMETRY[layout] * round(angle / SYMMETRY[layout])
 
 
 def likeliest_start(images: Sequence[NDArray[Any]], starts: Sequence[Grid]) -> Grid:
