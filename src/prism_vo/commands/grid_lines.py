@@ -21,7 +21,7 @@ def grid_lines(findings: GridFindings, used: int, given: int, start_types: int |
     lines += [
         "",
         "left over by the fit, px (right, down), by parts of the sensor:",
-        *_table(by_parts(fit, fit.zones.offset)),
+        *parts_table(by_parts(fit, fit.zones.offset)),
     ]
     if findings.from_start:
         lines += ["", *_start(findings)]
@@ -120,11 +120,11 @@ def _start(findings: GridFindings) -> list[str]:
         f"{1e3 * fit.rotation_error:+.3f} mrad; centres off by {np.nanmedian(lengths):.2f} px (median of zones),",
         f"{most:.2f} px (nine of ten zones below), {np.nanmax(lengths):.2f} px (largest)",
         "micro-images from where the start has them, px (right, down), by parts of the sensor:",
-        *_table(by_parts(fit, vectors)),
+        *parts_table(by_parts(fit, vectors)),
     ]
 
 
-def _table(parts: Array) -> list[str]:
+def parts_table(parts: Array) -> list[str]:
     """Vectors (3, 3, 2) in three rows."""
     lines = ["            " + "".join(f"{name:>18}" for name in COLUMN_NAMES)]
     for name, row in zip(ROW_NAMES, parts):
