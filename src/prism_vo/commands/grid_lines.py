@@ -73,7 +73,7 @@ def _kinds(findings: GridFindings, start_types: int | None) -> list[str]:
     if seen is None:
         return ["  lens types    one (rectangular grids have no more)"]
     if seen.kinds is None:
-        text = "these images cannot tell; ordinary images with texture can"
+        text = "these images cannot tell; it takes several with texture and unlike depths"
     elif seen.kinds == 1:
         text = "one: all lenses are equally sharp"
     else:
