@@ -10,15 +10,18 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.config import Config
+from prism_vo.datasets.reading import frames_of
+from prism_vo.datasets.selection import SequencePart, check_part
 from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
+from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.lightfield import Decoder
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
@@ -26,7 +29,7 @@ from prism_vo.read_ahead import read_ahead
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, InputFrame
+from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
 
 AHEAD = 2  # frames read and focused in advance
@@ -39,6 +42,13 @@ class Sink(Protocol):
     def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None: ...
 
     def on_end(self, result: RunResult) -> None: ...
+
+
+@runtime_checkable
+class SeesUnreadable(Protocol):
+    """A sink that also wants to know of frames there is no image of."""
+
+    def on_unreadable(self, report: FrameReport) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -54,11 +64,17 @@ class RunResult:
     metrics_refusal: str | None
     seconds: float
     odometry: Odometry
+    rate: FrameRate
 
     @property
     def lost(self) -> int:
         """Frames without a pose."""
         return sum(r.status == "lost" for r in self.reports)
+
+    @property
+    def unreadable(self) -> list[FrameReport]:
+        """Those of the lost frames that could not be read; ``problem`` says why."""
+        return [r for r in self.reports if r.problem is not None]
 
     @property
     def segments(self) -> int:
@@ -82,30 +98,32 @@ def run(
     With ``out`` the results folder is written as frames come; ``frames``: stop after so many.
     """
     config = config or Config()
+    check_part(0, frames, 1)
     if out is not None:
         check_free(out, force)
-    incoming = islice(iter(source), frames)
-    first = next(incoming, None)
-    if first is None:
-        raise InputError(f"{source.name}: the sequence has no frames.")
+    incoming = islice(frames_of(source), frames)
+    unreadable, first = _first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
     odometry = Odometry(source.camera, config, sensor, threads=threads)
     total = _length(source, frames)
     # made last: input that cannot be used leaves no folder, and older results as they were
-    folder = ResultsFolder(out, source.name, total, config, force) if out is not None else None
+    folder = None
+    if out is not None:
+        indices = source.indices if isinstance(source, SequencePart) else None
+        folder = ResultsFolder(out, source.name, total, config, force, indices)
     reports: list[FrameReport] = []
-    start = time.perf_counter()
+    clock, start = FrameClock(), time.perf_counter()
     try:
-        for frame, focused, seconds in _focused(chain([first], incoming), sensor, threads):
-            report = odometry(frame, focused)
-            report = replace(report, seconds={**report.seconds, "decode": seconds})
-            reports.append(report)
-            if folder is not None:
-                folder.add(report)
-            for sink in sinks:
-                sink.on_frame(report, focused, odometry)
-            if progress is not None:
-                progress(len(reports), total, report)
+        with clock.listening():
+            for loaded in _focused(chain(unreadable, [first], incoming), sensor, threads):
+                report = _processed(loaded, odometry)
+                reports.append(report)
+                if folder is not None:
+                    folder.add(report)
+                clock.tick()
+                _tell(sinks, report, loaded.focused, odometry)
+                if progress is not None:
+                    progress(len(reports), total, report)
     finally:
         odometry.finish()
         if folder is not None:
@@ -113,25 +131,72 @@ def run(
     seconds = time.perf_counter() - start
     trajectory, truth = odometry.trajectory(), source.groundtruth
     metrics, refusal = _metrics(trajectory, truth)
-    result = RunResult(source.name, out, trajectory, reports, truth, metrics, refusal, seconds, odometry)
+    result = RunResult(
+        source.name, out, trajectory, reports, truth, metrics, refusal, seconds, odometry, clock.rate()
+    )
     for sink in sinks:
         sink.on_end(result)
     return result
 
 
-def _focused(
-    frames: Iterator[InputFrame], sensor: Sensor, threads: bool
-) -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
-    """Frames in order with their totally focused image and the seconds that reading and focusing took."""
+def _first_readable(
+    name: str, incoming: Iterator[SourceFrame]
+) -> tuple[list[UnreadableFrame], InputFrame]:
+    """The first frame that can be used, and those before it; without any, nothing can be done."""
+    unreadable: list[UnreadableFrame] = []
+    for frame in incoming:
+        if not isinstance(frame, UnreadableFrame):
+            return unreadable, frame
+        unreadable.append(frame)
+    if not unreadable:
+        raise InputError(f"{name}: the sequence has no frames.")
+    if len(unreadable) == 1:
+        raise InputError(f"{name}: its only frame cannot be used: {unreadable[0].reason}")
+    raise InputError(f"{name}: none of its {len(unreadable)} frames can be used; {unreadable[0].reason}")
 
-    def load() -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
+
+class _Loaded(NamedTuple):
+    """A frame with its totally focused image (None: unreadable), and the seconds reading and focusing took."""
+
+    frame: SourceFrame
+    focused: DecodedFrame | None
+    seconds: float
+
+
+def _focused(frames: Iterator[SourceFrame], sensor: Sensor, threads: bool) -> Iterator[_Loaded]:
+    """Frames in order, focused; one that the sensor refuses becomes an unreadable one."""
+
+    def load() -> Iterator[_Loaded]:
         start = time.perf_counter()
         for frame in frames:
-            focused = sensor.focus(frame)
-            yield frame, focused, time.perf_counter() - start
+            focused = None
+            if not isinstance(frame, UnreadableFrame):
+                try:
+                    focused = sensor.focus(frame)
+                except InputError as error:
+                    frame = UnreadableFrame(frame.index, frame.time, str(error))
+            yield _Loaded(frame, focused, time.perf_counter() - start)
             start = time.perf_counter()
 
     return read_ahead(load(), AHEAD) if threads else load()
+
+
+def _processed(loaded: _Loaded, odometry: Odometry) -> FrameReport:
+    if isinstance(loaded.frame, UnreadableFrame):
+        report = odometry.miss(loaded.frame)
+    else:
+        report = odometry(loaded.frame, loaded.focused)
+    return replace(report, seconds={**report.seconds, "decode": loaded.seconds})
+
+
+def _tell(
+    sinks: Many[Sink], report: FrameReport, focused: DecodedFrame | None, odometry: Odometry
+) -> None:
+    for sink in sinks:
+        if focused is not None:
+            sink.on_frame(report, focused, odometry)
+        elif isinstance(sink, SeesUnreadable):
+            sink.on_unreadable(report)
 
 
 def _length(source: FrameSource, frames: int | None) -> int | None:

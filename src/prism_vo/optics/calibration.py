@@ -22,6 +22,7 @@ class Sensor(StrictModel):
     height: int = Field(ge=16, le=65536)
     pixel_size_um: float = Field(gt=0)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
+    bits: int | None = Field(default=None, ge=8, le=16)  # of a number in 16-bit files; None: found from them
 
 
 class Distortion(StrictModel):

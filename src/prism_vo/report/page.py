@@ -58,13 +58,13 @@ class Tile(NamedTuple):
 
 
 def _tiles(result: RunResult, own: AlignedError | None) -> list[Tile]:
-    rate = len(result.reports) / max(result.seconds, 1e-9)
+    rate = result.rate.per_second
     parts = f"{result.segments} segment{'s' if result.segments > 1 else ''}"
     tiles = [
         Tile(f"{len(result.reports)}", f"frames, {len(result.odometry.map.T_view_world)} keyframes"),
         Tile(f"{result.trajectory.length:.2f} m", "estimated path"),
         Tile(f"{len(result.odometry.cloud()):,}", "map points"),
-        Tile(f"{rate:.1f} / s", "frames, this run"),
+        Tile("–" if rate is None else f"{rate:.1f} / s", "frames, compiling left out"),
         Tile(f"{result.lost}", f"frames lost, {parts}"),
     ]
     if own is None or result.metrics is None:
