@@ -32,11 +32,11 @@ class FrameRate(NamedTuple):
 
     def __str__(self) -> str:
         if self.per_second is None:
-            return "too few frames to tell the speed"
-        return f"{self.per_second:.1f} frames/s without compiling"
+            return "too few frames to tell"
+        return f"{self.per_second:.1f} frames/s, compiling not counted"
 
 
-class FrameClock(event.Listener):  # type: ignore[misc]
+class FrameClock(event.Listener):
     """Call :meth:`tick` after each frame, inside :meth:`listening`; events of all threads count."""
 
     def __init__(self) -> None:

@@ -186,7 +186,11 @@ class Odometry:
         return Window(self.view, self.config.window, self.variant.model(self.sensor), first_id)
 
     def _report(
-        self, frame: Frame | UnreadableFrame, status: Status, track: Track | None, mapping: MappingReport | None
+        self,
+        frame: Frame | UnreadableFrame,
+        status: Status,
+        track: Track | None,
+        mapping: MappingReport | None,
     ) -> FrameReport:
         return FrameReport(
             frame.index,

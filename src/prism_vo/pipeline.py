@@ -139,9 +139,7 @@ def run(
     return result
 
 
-def _first_readable(
-    name: str, incoming: Iterator[SourceFrame]
-) -> tuple[list[UnreadableFrame], InputFrame]:
+def _first_readable(name: str, incoming: Iterator[SourceFrame]) -> tuple[list[UnreadableFrame], InputFrame]:
     """The first frame that can be used, and those before it; without any, nothing can be done."""
     unreadable: list[UnreadableFrame] = []
     for frame in incoming:
@@ -189,9 +187,7 @@ def _processed(loaded: _Loaded, odometry: Odometry) -> FrameReport:
     return replace(report, seconds={**report.seconds, "decode": loaded.seconds})
 
 
-def _tell(
-    sinks: Many[Sink], report: FrameReport, focused: DecodedFrame | None, odometry: Odometry
-) -> None:
+def _tell(sinks: Many[Sink], report: FrameReport, focused: DecodedFrame | None, odometry: Odometry) -> None:
     for sink in sinks:
         if focused is not None:
             sink.on_frame(report, focused, odometry)

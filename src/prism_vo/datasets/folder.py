@@ -72,7 +72,9 @@ def _only_video(folder: Path) -> Path | None:
     found = _videos(folder)
     if len(found) > 1:
         names = ", ".join(path.name for path in found[:4])
-        raise InputError(f"{folder}: more than one video ({names}); name the one to use, or remove the others.")
+        raise InputError(
+            f"{folder}: more than one video ({names}); name the one to use, or remove the others."
+        )
     return found[0] if found else None
 
 

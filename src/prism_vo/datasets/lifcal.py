@@ -92,7 +92,10 @@ def _calibration(path: Path, files: SequenceFiles, camera: Path | None) -> Calib
     described = camera or path / CAMERA
     if camera is not None or described.is_file():
         return load_calibration(described)
-    models = [path / MODEL, *sorted(path.glob(f"*/{MODEL}"))]  # LiFCal's output may lie in a folder of its own
+    models = [
+        path / MODEL,
+        *sorted(path.glob(f"*/{MODEL}")),
+    ]  # LiFCal's output may lie in a folder of its own
     found = next((p for p in models if p.is_file()), None)
     if found is None:
         raise MissingCameraError(path, files.raw or files.focused)

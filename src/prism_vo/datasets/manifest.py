@@ -89,7 +89,9 @@ def _raw(source: Path, pattern: str | None) -> tuple[tuple[Path, ...], Path | No
     if not videos:
         return found, None
     if len(found) > 1:
-        raise InputError(f"{source}: key 'raw': {pattern!r} must match images or one video, not {len(found)} files.")
+        raise InputError(
+            f"{source}: key 'raw': {pattern!r} must match images or one video, not {len(found)} files."
+        )
     return (), videos[0]
 
 

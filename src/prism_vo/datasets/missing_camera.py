@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from prism_vo.datasets.video import Video
 from prism_vo.errors import InputError
 
 GRID, MODEL = "MLA.xml", "CameraModel.xml"  # stand for files that are not in the folder
@@ -17,9 +18,9 @@ class MissingCameraError(InputError):
     def __init__(self, path: Path, images: tuple[Path, ...], video: Path | None = None) -> None:
         self.path, self.images, self.video = path, images, video
         lacking = "LiFCal's CameraModel.xml" if _xml_files(path)[0] != GRID else "camera.yaml"
+        self.fault = f"{path}: {lacking} is missing, so nothing describes the camera"
         super().__init__(
-            f"{path}: {lacking} is missing, nothing describes the camera; "
-            f"`prism-vo info {shlex.quote(str(path))}` says what to type next."
+            f"{self.fault}; `prism-vo info {shlex.quote(str(path))}` names the two commands to type next."
         )
 
     def lines(self) -> list[str]:
@@ -41,7 +42,12 @@ class MissingCameraError(InputError):
         ]
 
     def _size(self) -> list[str]:
-        return ["--raw-size", "WIDTHxHEIGHT"] if not self.images else ["--raw-image", str(self.images[0])]
+        if self.images:
+            return ["--raw-image", str(self.images[0])]
+        if self.video is None:
+            return ["--raw-size", "WIDTHxHEIGHT"]
+        video = Video(self.video)
+        return ["--raw-size", f"{video.width}x{video.height}"]
 
     def _content(self) -> str:
         if self.images:

@@ -31,9 +31,7 @@ class Loader(Protocol):
         ...
 
 
-def open_sequence(
-    path: Path | str, loader: str | None = None, camera: Path | str | None = None
-) -> Sequence:
+def open_sequence(path: Path | str, loader: str | None = None, camera: Path | str | None = None) -> Sequence:
     """Open a recording with the loader that recognises it (or the one named).
 
     ``camera``: a camera.yaml for images or a video that have none, or instead of theirs.

@@ -130,7 +130,7 @@ class FileSequence:
     def _raw_path(self, index: int) -> Path:
         return self.files.raw[index] if self.video is None else self.video.path
 
-    def _stored(self, index: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    def _stored(self, index: int) -> NDArray[Any]:
         """The raw image in the numbers of its file."""
         path, bayer = self._raw_path(index), self.camera.calibration.sensor.bayer
         image = read_image(path) if self.video is None else self.video.read(index)

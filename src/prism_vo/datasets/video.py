@@ -17,10 +17,16 @@ from prism_vo.errors import InputError
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".m4v", ".webm")
 LARGEST_FRAME_RATE = 10_000.0  # beyond it a container states its clock, not its frames
-GREY_FORMATS = (b"Y800", b"GREY", b"Y1\x00\x10")  # 8 and 16 bits: read as they are, without a detour over colour
+GREY_FORMATS = (
+    b"Y800",
+    b"GREY",
+    b"Y1\x00\x10",
+)  # 8 and 16 bits: read as they are, without a detour over colour
 NOT_DECODED = "cannot be decoded; copy the video again or convert it (ffmpeg -i IN -c:v ffv1 OUT.mkv)."
 
-os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # our own sentence replaces what the decoder would print
+os.environ.setdefault(
+    "OPENCV_FFMPEG_LOGLEVEL", "-8"
+)  # our own sentence replaces what the decoder would print
 
 
 def is_video(path: Path) -> bool:
@@ -39,6 +45,8 @@ class Video:
         self._image: NDArray[Any] | None = None  # that frame, once it was asked for
         packets = self._open()
         self.stated = int(packets.get(cv2.CAP_PROP_FRAME_COUNT))  # what the container says
+        sides = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT)
+        self.width, self.height = (int(packets.get(side)) for side in sides)
         self.frame_rate = _sensible_rate(packets.get(cv2.CAP_PROP_FPS))
         grey = int(packets.get(cv2.CAP_PROP_CODEC_PIXEL_FORMAT)).to_bytes(4, "little", signed=True)
         self._options = [cv2.CAP_PROP_CONVERT_RGB, 0] if grey in GREY_FORMATS else []
@@ -85,11 +93,10 @@ class Video:
     def _open(self, options: list[int] | None = None) -> Any:
         if not self.path.is_file():
             raise InputError(f"{self.path}: no such file.")
-        # a turn noted by a phone must not turn the micro-lens grid
-        upright = [cv2.CAP_PROP_ORIENTATION_AUTO, 0]
-        capture = cv2.VideoCapture(str(self.path), cv2.CAP_FFMPEG, [*upright, *(options or [])])
+        capture = cv2.VideoCapture(str(self.path), cv2.CAP_FFMPEG, options or [])
         if not capture.isOpened():
             raise InputError(f"{self.path}: not a readable video (damaged, cut off, or an unknown codec).")
+        capture.set(cv2.CAP_PROP_ORIENTATION_AUTO, 0)  # a turn noted by a phone must not turn the micro-lens grid
         return capture
 
     def _place(self) -> int:
