@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +23,15 @@ from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.lightfield import Decoder
+from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.read_ahead import read_ahead
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
+from prism_vo.types import DecodedFrame, InputFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
 
-AHEAD = 2  # frames read and focused in advance
 Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
 
 
@@ -102,20 +101,17 @@ def run(
     if out is not None:
         check_free(out, force)
     incoming = islice(frames_of(source), frames)
-    unreadable, first = _first_readable(source.name, incoming)
+    unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
     odometry = Odometry(source.camera, config, sensor, threads=threads)
     total = _length(source, frames)
     # made last: input that cannot be used leaves no folder, and older results as they were
-    folder = None
-    if out is not None:
-        indices = source.indices if isinstance(source, SequencePart) else None
-        folder = ResultsFolder(out, source.name, total, config, force, indices)
+    folder = None if out is None else _results_folder(out, source, total, config, force)
     reports: list[FrameReport] = []
     clock, start = FrameClock(), time.perf_counter()
     try:
         with clock.listening():
-            for loaded in _focused(chain(unreadable, [first], incoming), sensor, threads):
+            for loaded in focused_frames(chain(unreadable, [first], incoming), sensor, threads):
                 report = _processed(loaded, odometry)
                 reports.append(report)
                 if folder is not None:
@@ -129,6 +125,8 @@ def run(
         if folder is not None:
             folder.close(odometry)
     seconds = time.perf_counter() - start
+    if all(r.problem is not None for r in reports):
+        raise nothing_usable(source.name, [r.problem or "" for r in reports])
     trajectory, truth = odometry.trajectory(), source.groundtruth
     metrics, refusal = _metrics(trajectory, truth)
     result = RunResult(
@@ -139,47 +137,14 @@ def run(
     return result
 
 
-def _first_readable(name: str, incoming: Iterator[SourceFrame]) -> tuple[list[UnreadableFrame], InputFrame]:
-    """The first frame that can be used, and those before it; without any, nothing can be done."""
-    unreadable: list[UnreadableFrame] = []
-    for frame in incoming:
-        if not isinstance(frame, UnreadableFrame):
-            return unreadable, frame
-        unreadable.append(frame)
-    if not unreadable:
-        raise InputError(f"{name}: the sequence has no frames.")
-    if len(unreadable) == 1:
-        raise InputError(f"{name}: its only frame cannot be used: {unreadable[0].reason}")
-    raise InputError(f"{name}: none of its {len(unreadable)} frames can be used; {unreadable[0].reason}")
+def _results_folder(
+    out: Path, source: FrameSource, total: int | None, config: Config, force: bool
+) -> ResultsFolder:
+    indices = source.indices if isinstance(source, SequencePart) else None
+    return ResultsFolder(out, source.name, total, config, force, indices)
 
 
-class _Loaded(NamedTuple):
-    """A frame with its totally focused image (None: unreadable), and the seconds reading and focusing took."""
-
-    frame: SourceFrame
-    focused: DecodedFrame | None
-    seconds: float
-
-
-def _focused(frames: Iterator[SourceFrame], sensor: Sensor, threads: bool) -> Iterator[_Loaded]:
-    """Frames in order, focused; one that the sensor refuses becomes an unreadable one."""
-
-    def load() -> Iterator[_Loaded]:
-        start = time.perf_counter()
-        for frame in frames:
-            focused = None
-            if not isinstance(frame, UnreadableFrame):
-                try:
-                    focused = sensor.focus(frame)
-                except InputError as error:
-                    frame = UnreadableFrame(frame.index, frame.time, str(error))
-            yield _Loaded(frame, focused, time.perf_counter() - start)
-            start = time.perf_counter()
-
-    return read_ahead(load(), AHEAD) if threads else load()
-
-
-def _processed(loaded: _Loaded, odometry: Odometry) -> FrameReport:
+def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:
     if isinstance(loaded.frame, UnreadableFrame):
         report = odometry.miss(loaded.frame)
     else:

@@ -96,7 +96,9 @@ class Video:
         capture = cv2.VideoCapture(str(self.path), cv2.CAP_FFMPEG, options or [])
         if not capture.isOpened():
             raise InputError(f"{self.path}: not a readable video (damaged, cut off, or an unknown codec).")
-        capture.set(cv2.CAP_PROP_ORIENTATION_AUTO, 0)  # a turn noted by a phone must not turn the micro-lens grid
+        capture.set(
+            cv2.CAP_PROP_ORIENTATION_AUTO, 0
+        )  # a turn noted by a phone must not turn the micro-lens grid
         return capture
 
     def _place(self) -> int:
