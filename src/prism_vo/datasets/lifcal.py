@@ -98,7 +98,7 @@ def _calibration(path: Path, files: SequenceFiles, camera: Path | None) -> Calib
     ]  # LiFCal's output may lie in a folder of its own
     found = next((p for p in models if p.is_file()), None)
     if found is None:
-        raise MissingCameraError(path, files.raw or files.focused)
+        raise MissingCameraError(path, files.raw or files.focused, lacking=f"LiFCal's {MODEL}")
     model = read_lifcal_model(found)
     grids = [p for p in sorted(path.glob("*.xml")) if p.name != MODEL and root_name(p) == MLA_ROOT]
     if not grids:

@@ -15,9 +15,14 @@ GRID, MODEL = "MLA.xml", "CameraModel.xml"  # stand for files that are not in th
 class MissingCameraError(InputError):
     """A recording whose camera is not described; ``lines`` say it at length, for ``prism-vo info``."""
 
-    def __init__(self, path: Path, images: tuple[Path, ...], video: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        images: tuple[Path, ...],
+        video: Path | None = None,
+        lacking: str = "camera.yaml",
+    ) -> None:
         self.path, self.images, self.video = path, images, video
-        lacking = "LiFCal's CameraModel.xml" if _xml_files(path)[0] != GRID else "camera.yaml"
         self.fault = f"{path}: {lacking} is missing, so nothing describes the camera"
         super().__init__(
             f"{self.fault}; `prism-vo info {shlex.quote(str(path))}` names the two commands to type next."

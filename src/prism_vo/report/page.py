@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prism_vo.report.extremes import EtaExtremes
 
 ALIGNMENTS = {"SE(3)": "SE(3): scale not fitted", "Sim(3)": "Sim(3): scale fitted"}
+MOST_UNREADABLE = 20  # frames whose problem is told
 STATES = ("keyframe", "ok", "recovered", "lost")
 
 
@@ -42,6 +43,8 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         scales=_scales(),
         eta=eta_over_time(result, extremes),
         states=_states(result),
+        unreadable=result.unreadable[:MOST_UNREADABLE],
+        more_unreadable=max(len(result.unreadable) - MOST_UNREADABLE, 0),
         timings=timings(result),
         curves=curves(result),
         settings=yaml.safe_dump(config_to_dict(config), sort_keys=False),
