@@ -38,14 +38,14 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
 
 
 def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence | None]:
-    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.video import is_video
     from prism_vo.optics.calibration import load_calibration
     from prism_vo.optics.camera import PlenopticCamera
 
     if (path / "trajectory.txt").is_file() and not (path / "camera.yaml").is_file():
         return result_lines(path), None, None
-    if path.is_dir() or path.name == "sequence.yaml":
-        sequence = open_sequence(path)
+    if path.is_dir() or path.name == "sequence.yaml" or is_video(path):
+        sequence = _open(path)
         return sequence_lines(sequence), sequence.camera, sequence
     if path.suffix in (".yaml", ".yml"):
         camera = PlenopticCamera.from_calibration(load_calibration(path))
@@ -53,8 +53,23 @@ def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence |
     return _file_lines(path), None, None
 
 
+def _open(path: Path) -> Sequence:
+    """The recording; if only its camera is not described, the commands to type next are printed first."""
+    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.missing_camera import MissingCameraError
+    from prism_vo.errors import InputError
+
+    try:
+        return open_sequence(path)
+    except MissingCameraError as error:
+        print("\n".join(error.lines()), flush=True)
+        raise InputError(f"{error.fault}.") from error
+
+
 def sequence_lines(sequence: Sequence) -> list[str]:
     """What a sequence holds, and what it lacks with the consequence."""
+    from prism_vo.datasets.source import notes_of
+
     count, times = len(sequence), sequence.times
     first = sequence[0]
     kind = "focused images, decoded already" if sequence.is_decoded else "raw plenoptic images"
@@ -81,6 +96,7 @@ def sequence_lines(sequence: Sequence) -> list[str]:
     else:
         shortest, longest = sequence.exposures.min() * 1e3, sequence.exposures.max() * 1e3
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
+    lines += [f"  note          {note}" for note in notes_of(sequence)]
     return lines + [f"  missing       {what}" for what in missing]
 
 

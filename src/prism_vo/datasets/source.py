@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import InputFrame
+from prism_vo.types import SourceFrame
 
 
 class FrameSource(Protocol):
-    """Frames of one camera, in order; it need not know how many there will be."""
+    """Frames of one camera, in order; it need not know how many there will be.
+
+    A frame that cannot be used may be handed out as :class:`UnreadableFrame`: it is lost, the run goes on.
+    """
 
     @property
     def name(self) -> str: ...
@@ -25,18 +28,23 @@ class FrameSource(Protocol):
     def groundtruth(self) -> Trajectory | None: ...
     @property
     def white(self) -> NDArray[Any] | None: ...
-    def __iter__(self) -> Iterator[InputFrame]: ...
+    def __iter__(self) -> Iterator[SourceFrame]: ...
 
 
 @dataclass(frozen=True)
 class Stream:
     """Frames from anywhere: ``run(Stream(frames, camera))`` with any iterable of frames."""
 
-    frames: Iterable[InputFrame]
+    frames: Iterable[SourceFrame]
     camera: PlenopticCamera
     name: str = "stream"
     groundtruth: Trajectory | None = None
     white: NDArray[Any] | None = None
 
-    def __iter__(self) -> Iterator[InputFrame]:
+    def __iter__(self) -> Iterator[SourceFrame]:
         return iter(self.frames)
+
+
+def notes_of(source: object) -> tuple[str, ...]:
+    """Sentences a user should read before relying on a recording; sources need not have any."""
+    return tuple(getattr(source, "notes", ()))
