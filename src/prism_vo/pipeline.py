@@ -15,6 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.calibrate.check import CameraCheck
+from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import SequencePart, check_part
@@ -24,6 +26,7 @@ from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
+from prism_vo.notices import focus_notice
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.results import ResultsFolder, check_free
@@ -64,6 +67,7 @@ class RunResult:
     seconds: float
     odometry: Odometry
     rate: FrameRate
+    check: CameraCheck | None  # of the camera file against the images; None: nobody looked
 
     @property
     def lost(self) -> int:
@@ -74,6 +78,12 @@ class RunResult:
     def unreadable(self) -> list[FrameReport]:
         """Those of the lost frames that could not be read; ``problem`` says why."""
         return [r for r in self.reports if r.problem is not None]
+
+    @property
+    def notices(self) -> list[str]:
+        """What does not fit, one sentence each."""
+        focus = focus_notice(self.reports, self.odometry.camera)
+        return [*(self.check.problems() if self.check is not None else []), *([focus] if focus else [])]
 
     @property
     def segments(self) -> int:
@@ -91,10 +101,12 @@ def run(
     frames: int | None = None,
     threads: bool = True,
     force: bool = False,
+    check: bool = False,
 ) -> RunResult:
     """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
 
-    With ``out`` the results folder is written as frames come; ``frames``: stop after so many.
+    With ``out`` the results folder is written as frames come; ``frames``: stop after so many;
+    ``check``: also look, beside the run, whether the camera file fits the images.
     """
     config = config or Config()
     check_part(0, frames, 1)
@@ -107,11 +119,14 @@ def run(
     total = _length(source, frames)
     # made last: input that cannot be used leaves no folder, and older results as they were
     folder = None if out is None else _results_folder(out, source, total, config, force)
+    watch = CameraWatch(source.camera, source.white, threads) if check else None
     reports: list[FrameReport] = []
     clock, start = FrameClock(), time.perf_counter()
     try:
         with clock.listening():
             for loaded in focused_frames(chain(unreadable, [first], incoming), sensor, threads):
+                if watch is not None:
+                    watch.offer(loaded.frame)
                 report = _processed(loaded, odometry)
                 reports.append(report)
                 if folder is not None:
@@ -130,7 +145,17 @@ def run(
     trajectory, truth = odometry.trajectory(), source.groundtruth
     metrics, refusal = _metrics(trajectory, truth)
     result = RunResult(
-        source.name, out, trajectory, reports, truth, metrics, refusal, seconds, odometry, clock.rate()
+        source.name,
+        out,
+        trajectory,
+        reports,
+        truth,
+        metrics,
+        refusal,
+        seconds,
+        odometry,
+        clock.rate(),
+        None if watch is None else watch.result(),
     )
     for sink in sinks:
         sink.on_end(result)

@@ -29,6 +29,7 @@ def run(
     stride: int = 1,
     threads: bool = True,
     report: bool = True,
+    check: bool = True,
     view: Annotated[bool, Parameter(negative=())] = False,
     record: Path | None = None,
     follow: float | None = None,
@@ -63,6 +64,8 @@ def run(
         Read and focus the next frames beside tracking; the results are the same bytes without.
     report
         Write report.html.
+    check
+        Look, beside the run, whether the camera file fits the images.
     view
         Watch in Rerun while it runs (extra `view`; listens on 127.0.0.1 only).
     record
@@ -105,6 +108,7 @@ def run(
             frames=frames,
             threads=threads,
             force=force,
+            check=check,
         )
     if not quiet and not log_json:
         print_summary(result)

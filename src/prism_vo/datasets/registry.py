@@ -11,7 +11,7 @@ from prism_vo.datasets.folder import FolderLoader
 from prism_vo.datasets.lifcal import LifcalLoader
 from prism_vo.datasets.manifest import ManifestLoader
 from prism_vo.datasets.rosbag import RosbagLoader
-from prism_vo.datasets.sequence import Sequence
+from prism_vo.datasets.source import Sequence
 from prism_vo.errors import InputError
 
 ENTRY_POINTS = "prism_vo.datasets"

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.datasets.source import notes_of
+from prism_vo.datasets.source import Sequence, notes_of
 from prism_vo.errors import ConfigError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import InputFrame
-
-if TYPE_CHECKING:
-    from prism_vo.datasets.sequence import Sequence
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sequence is to the rest of the program, and the one implementation that reads files."""
+"""A recording of image files: opens an image only when its frame is asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,32 +23,6 @@ from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, RawFrame
-
-
-@runtime_checkable
-class Sequence(Protocol):
-    """Frames of one camera, read one at a time; iterating gives frame 0, 1, …"""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def camera(self) -> PlenopticCamera: ...
-    @property
-    def times(self) -> Array: ...
-    @property
-    def exposures(self) -> Array | None: ...
-    @property
-    def groundtruth(self) -> Trajectory | None: ...
-    @property
-    def white(self) -> NDArray[Any] | None: ...
-    @property
-    def is_decoded(self) -> bool:
-        """True: frames are ``DecodedFrame`` (ready-made focused images); False: ``RawFrame``."""
-        ...
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> RawFrame | DecodedFrame: ...
-    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]: ...
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import SourceFrame
+from prism_vo.types import DecodedFrame, RawFrame, SourceFrame
 
 
 class FrameSource(Protocol):
@@ -29,6 +30,32 @@ class FrameSource(Protocol):
     @property
     def white(self) -> NDArray[Any] | None: ...
     def __iter__(self) -> Iterator[SourceFrame]: ...
+
+
+@runtime_checkable
+class Sequence(Protocol):
+    """Frames of one camera, read one at a time; iterating gives frame 0, 1, …"""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def camera(self) -> PlenopticCamera: ...
+    @property
+    def times(self) -> Array: ...
+    @property
+    def exposures(self) -> Array | None: ...
+    @property
+    def groundtruth(self) -> Trajectory | None: ...
+    @property
+    def white(self) -> NDArray[Any] | None: ...
+    @property
+    def is_decoded(self) -> bool:
+        """True: frames are ``DecodedFrame`` (ready-made focused images); False: ``RawFrame``."""
+        ...
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> RawFrame | DecodedFrame: ...
+    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]: ...
 
 
 @dataclass(frozen=True)
