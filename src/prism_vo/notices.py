@@ -41,6 +41,20 @@ def focus_notice(reports: Iterable[FrameReport], camera: PlenopticCamera) -> str
     )
 
 
+def agreement_rows(reports: Iterable[FrameReport]) -> list[tuple[str, str]]:
+    """The comparison of measured depth and parallax in plain words."""
+    found = [
+        r.mapping.agreement for r in reports if r.mapping is not None and r.mapping.agreement is not None
+    ]
+    if not found:
+        return []
+    best = _best(found)
+    sigma = float(np.median([a.intercept_sigma for a in best]))
+    excess = float(np.median([a.excess for a in best]))
+    words = f"virtual depth at infinity {best[0].expected_intercept + excess:.4f} ± {sigma:.4f}"
+    return [("depth and parallax", f"{words}; the file's is {best[0].expected_intercept:.4f}")]
+
+
 def _best(found: list[DepthAgreement]) -> list[DepthAgreement]:
     """Those about as certain as the most certain one."""
     limit = 2.0 * min(a.intercept_sigma for a in found)

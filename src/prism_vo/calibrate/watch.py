@@ -26,9 +26,9 @@ class CameraWatch:
 
     def offer(self, frame: SourceFrame) -> None:
         """One more frame; raw ones are looked at when they are due."""
-        if isinstance(frame, RawFrame) and self._seen == self._due and len(self._images) < MOST_IMAGES:
+        if isinstance(frame, RawFrame) and self._seen >= self._due and len(self._images) < MOST_IMAGES:
             self._images.append(frame.image)
-            self._due = 2 * self._due + 2
+            self._due = 2 * self._seen + 2
             if len(self._images) == MOST_IMAGES and self._executor is not None:
                 self._running = self._executor.submit(self._check)
         self._seen += 1

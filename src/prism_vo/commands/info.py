@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from prism_vo.optics.camera import PlenopticCamera
 
 
-def info(path: Path, /, *, plot: Path | None = None) -> None:
+def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None:
     """Say what a sequence, calibration, image, trajectory or cloud is, and what the camera can measure.
 
     Parameters
@@ -20,6 +20,8 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
         A folder or file.
     plot
         Write a picture (PNG) of the micro-lens grid over the first raw image.
+    check
+        Look at a few raw images whether the camera file fits them (some seconds).
     """
     from prism_vo.errors import ConfigError, InputError
 
@@ -28,7 +30,9 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
     lines, camera, sequence = _describe(path)
     if camera is not None:
         lines += ["", *optics_lines(camera)]
-    print("\n".join(lines))
+    print("\n".join(lines), flush=True)
+    if check and sequence is not None and not sequence.is_decoded:
+        print("\n".join(["", *check_lines(sequence)]))
     if plot is None:
         return
     if sequence is None or sequence.is_decoded:
@@ -98,6 +102,31 @@ def sequence_lines(sequence: Sequence) -> list[str]:
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
     lines += [f"  note          {note}" for note in notes_of(sequence)]
     return lines + [f"  missing       {what}" for what in missing]
+
+
+def check_lines(sequence: Sequence) -> list[str]:
+    """Does this camera fit these images? Numbers first, then a sentence for each thing that does not."""
+    import numpy as np
+
+    from prism_vo.calibrate.check import MOST_IMAGES, check_camera
+    from prism_vo.calibrate.words import check_rows
+    from prism_vo.errors import PrismError
+
+    images = []
+    for index in np.unique(np.linspace(0, len(sequence) - 1, MOST_IMAGES).astype(int)):
+        try:
+            images.append(sequence[int(index)].image)
+        except PrismError:  # a damaged frame; others show the camera as well
+            continue
+    if not images:
+        return ["  does it fit?  none of the frames looked at can be read"]
+    found = check_camera(sequence.camera, images, sequence.white)
+    lines = [f"  {name:<13} {words}" for name, words in check_rows(found)]
+    problems = found.problems()
+    verdict = [f"  !             {problem}" for problem in problems] or [
+        "  yes: grid, rim, lens types and slopes fit"
+    ]
+    return [f"  does the camera file fit the images? ({len(images)} of them)", *lines, *verdict]
 
 
 def result_lines(path: Path) -> list[str]:

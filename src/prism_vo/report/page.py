@@ -9,7 +9,9 @@ import numpy as np
 import yaml
 
 from prism_vo import __version__
+from prism_vo.calibrate.words import check_rows
 from prism_vo.config_file import config_to_dict
+from prism_vo.notices import agreement_rows
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
@@ -43,6 +45,8 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         scales=_scales(),
         eta=eta_over_time(result, extremes),
         states=_states(result),
+        notices=result.notices,
+        check=[] if result.check is None else [*check_rows(result.check), *agreement_rows(result.reports)],
         unreadable=result.unreadable[:MOST_UNREADABLE],
         more_unreadable=max(len(result.unreadable) - MOST_UNREADABLE, 0),
         timings=timings(result),
