@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the micro-lens grid in images of a camera nothing is known about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.calibrate.centre import centre_grid, explained_share, lenses_alike
+from prism_vo.calibrate.features import FeatureMap, edge_map, grey_frames, light_map
+from prism_vo.calibrate.fit import RECOGNISED, SURROUNDINGS, GridFit, fit_feature, recognised_share
+from prism_vo.calibrate.grid import Grid, GridUncertainError
+from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, candidates, spectrum_of
+from prism_vo.calibrate.waves import follow_waves
+
+MOST_TRIED = 8  # lattices that are looked at more closely
+LOOK_PX = 1280  # a side of the middle part of the image in which they are compared
+COMPARABLE = 0.25  # of the largest explained share: a finer lattice must explain this much of what the best one does
+FEWEST_LENSES = 4  # a side
+_REFUSAL = (
+    f"No micro-lens grid with a pitch of {SMALLEST_PITCH:.0f}–{LARGEST_PITCH:.0f} px shows clearly in these images; "
+    "give a white image, more images with texture and light everywhere, or a grid to start with."
+)
+
+
+class _Tried(NamedTuple):
+    grid: Grid
+    explained: float
+
+
+def find_grid(images: Sequence[NDArray[Any]] | NDArray[Any], *, shear: bool = False) -> GridFit:
+    """Find layout, pitch, rotation and origin of the micro-lens grid in raw images, (H, W) or (H, W, 3).
+
+    The rotation is the smallest that describes the grid (within ±30° or ±45°), the origin the lens nearest to the
+    middle of the image: which lens type is which cannot be known. Refuses where it cannot tell.
+    """
+    frames = grey_frames(images)
+    if min(frames[0].shape) < FEWEST_LENSES * SMALLEST_PITCH:
+        raise GridUncertainError("The images are too small to show a micro-lens grid; give whole raw images.")
+    for make in (light_map, edge_map):
+        start = likeliest_grid(make(frames, SURROUNDINGS * LARGEST_PITCH))
+        if start is None:
+            continue
+        try:
+            return fit_feature(make(frames, SURROUNDINGS * start.pitch), start, shear)
+        except GridUncertainError:
+            continue
+    raise GridUncertainError(_REFUSAL)
+
+
+def likeliest_grid(feature: FeatureMap) -> Grid | None:
+    """The finest lattice whose lenses are all alike among those that explain the feature map well."""
+    middle = _middle(feature)
+    tried = []
+    for candidate in candidates(spectrum_of(feature.values))[:MOST_TRIED]:
+        start = candidate.grid(middle.values.shape)
+        grid = centre_grid(middle, follow_waves(middle.values, start))
+        if lenses_alike(middle, grid) and recognised_share(middle, grid) >= RECOGNISED:
+            tried.append(_Tried(grid, explained_share(middle, grid)))
+    if not tried:
+        return None
+    most = max(t.explained for t in tried)
+    finest = min((t for t in tried if t.explained >= COMPARABLE * most), key=lambda t: t.grid.pitch)
+    return _in_whole_image(finest.grid, feature, middle)
+
+
+def _middle(feature: FeatureMap) -> FeatureMap:
+    height, width = (min(side, LOOK_PX) for side in feature.values.shape)
+    top, left = (feature.values.shape[0] - height) // 2, (feature.values.shape[1] - width) // 2
+    part = np.ascontiguousarray(feature.values[top : top + height, left : left + width])
+    return FeatureMap(feature.name, part)
+
+
+def _in_whole_image(grid: Grid, feature: FeatureMap, part: FeatureMap) -> Grid:
+    """The grid of the middle part in pixels of the whole image, with its origin near the middle."""
+    rows, columns = (
+        (whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape)
+    )
+    moved = Grid(grid.layout, grid.axes, grid.origin + (columns, rows))
+    middle = np.array([feature.values.shape[1], feature.values.shape[0]]) / 2 - 0.5
+    return Grid(grid.layout, grid.axes, moved.points(np.rint(moved.cells(middle))))
