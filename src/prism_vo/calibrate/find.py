@@ -9,16 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.calibrate.centre import centre_grid, explained_share, lenses_alike
+from prism_vo.calibrate.centre import centre_grid
 from prism_vo.calibrate.features import FeatureMap, edge_map, grey_frames, light_map
-from prism_vo.calibrate.fit import RECOGNISED, SURROUNDINGS, GridFit, fit_feature, recognised_share
+from prism_vo.calibrate.fit import SURROUNDINGS, GridFit, fit_feature
 from prism_vo.calibrate.grid import Grid, GridUncertainError
-from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, candidates, spectrum_of
+from prism_vo.calibrate.periods import NEARLY_ALL, calm_corners, explained_share, full_period, lens_lattice
+from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, candidates, spectral_peaks
 from prism_vo.calibrate.waves import follow_waves
 
-MOST_TRIED = 8  # lattices that are looked at more closely
+MOST_TRIED = 6  # lattices that are looked at more closely
 LOOK_PX = 1280  # a side of the middle part of the image in which they are compared
-COMPARABLE = 0.25  # of the largest explained share: a finer lattice must explain this much of what the best one does
+BLOCK_PX, BLOCK_TOLERANCE = (
+    8,
+    0.02,
+)  # side of compression blocks, and how nearly an axis consists of whole ones
 FEWEST_LENSES = 4  # a side
 _REFUSAL = (
     f"No micro-lens grid with a pitch of {SMALLEST_PITCH:.0f}–{LARGEST_PITCH:.0f} px shows clearly in these images; "
@@ -45,26 +49,38 @@ def find_grid(images: Sequence[NDArray[Any]] | NDArray[Any], *, shear: bool = Fa
         if start is None:
             continue
         try:
-            return fit_feature(make(frames, SURROUNDINGS * start.pitch), start, shear)
+            fit = fit_feature(make(frames, SURROUNDINGS * start.pitch), start, shear)
         except GridUncertainError:
             continue
+        if SMALLEST_PITCH <= fit.grid.pitch <= LARGEST_PITCH:
+            return fit
     raise GridUncertainError(_REFUSAL)
 
 
 def likeliest_grid(feature: FeatureMap) -> Grid | None:
-    """The finest lattice whose lenses are all alike among those that explain the feature map well."""
+    """The lattice of the lenses among those that the spectrum suggests; None where nothing stands out."""
     middle = _middle(feature)
     tried = []
-    for candidate in candidates(spectrum_of(feature.values))[:MOST_TRIED]:
-        start = candidate.grid(middle.values.shape)
-        grid = centre_grid(middle, follow_waves(middle.values, start))
-        if lenses_alike(middle, grid) and recognised_share(middle, grid) >= RECOGNISED:
-            tried.append(_Tried(grid, explained_share(middle, grid)))
-    if not tried:
+    for candidate in candidates(spectral_peaks(feature.values, feature.name == "edges"))[:MOST_TRIED]:
+        grid = follow_waves(middle.values, candidate.grid(middle.values.shape))
+        if feature.name == "edges" and _compression_blocks(grid):
+            continue
+        tried.append(_Tried(grid, explained_share(middle, grid)))
+    most = max((t.explained for t in tried), default=0.0)
+    if most <= 0:
         return None
-    most = max(t.explained for t in tried)
-    finest = min((t for t in tried if t.explained >= COMPARABLE * most), key=lambda t: t.grid.pitch)
-    return _in_whole_image(finest.grid, feature, middle)
+    finest = min((t for t in tried if t.explained >= NEARLY_ALL * most), key=lambda t: t.grid.pitch).grid
+    period = centre_grid(middle, full_period(middle, finest))
+    if feature.name == "edges" and period.layout == "rectangular" and calm_corners(middle, period):
+        return None  # no micro-images meet in its corners
+    grid = lens_lattice(middle, period)
+    return _in_whole_image(centre_grid(middle, grid), feature, middle)
+
+
+def _compression_blocks(grid: Grid) -> bool:
+    """Whether a lattice consists of corners of 8 × 8 blocks."""
+    steps = grid.axes / BLOCK_PX
+    return grid.layout == "rectangular" and bool(np.abs(steps - np.rint(steps)).max() < BLOCK_TOLERANCE)
 
 
 def _middle(feature: FeatureMap) -> FeatureMap:
@@ -76,9 +92,7 @@ def _middle(feature: FeatureMap) -> FeatureMap:
 
 def _in_whole_image(grid: Grid, feature: FeatureMap, part: FeatureMap) -> Grid:
     """The grid of the middle part in pixels of the whole image, with its origin near the middle."""
-    rows, columns = (
-        (whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape)
-    )
-    moved = Grid(grid.layout, grid.axes, grid.origin + (columns, rows))
+    rows, columns = ((whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape))
+    moved = Grid(grid.layout, grid.axes, grid.origin + np.array([columns, rows]))
     middle = np.array([feature.values.shape[1], feature.values.shape[0]]) / 2 - 0.5
     return Grid(grid.layout, grid.axes, moved.points(np.rint(moved.cells(middle))))

@@ -17,6 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
+from prism_vo.calibrate.periods import chessboard
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -24,7 +25,13 @@ SURROUNDINGS = 2.0  # pitches: width over which brightness and edges are evened 
 MOST_STEPS = 20
 STILL_PX = 0.001  # the grid stands when no centre on the sensor moves by more
 RESTLESS_PX = 0.02  # a grid that still moves by more after all steps is not found
-RECOGNISED = 0.7  # share of lenses that must show the mean micro-image of other zones; without a grid it is one half
+RECOGNISED = (
+    0.7  # share of lenses that must show the mean micro-image of other zones; without a grid it is one half
+)
+SAMPLING_PX: dict[FeatureName, float] = {
+    "light": 0.05,  # a rim in whole pixels, each the mean over its area
+    "edges": 12**-0.5,  # an edge lies anywhere between two pixels
+}
 LARGEST_SIGMA = 0.05  # pitches: a grid known worse than this is not known
 
 
@@ -67,7 +74,11 @@ class GridFit:
     @property
     def centre_sigma(self) -> float:
         """Root mean square over the sensor of the standard deviation of the fitted centres, raw pixels."""
-        return float(np.sqrt(np.mean(self.lattice.centre_sigma(self.grid.lenses(self.image_shape, 0.0).centres) ** 2)))
+        centres = self.grid.lenses(self.image_shape, 0.0).centres
+        fitted = float(np.mean(self.lattice.centre_sigma(centres) ** 2))
+        # where pitch and pixels are in step, all lenses are sampled alike and the error of sampling stays
+        in_step = np.abs(np.exp(2j * np.pi * centres).mean(0))
+        return float(np.sqrt(fitted + (SAMPLING_PX[self.feature] ** 2 * in_step**2).sum()))
 
     @property
     def residual_rms(self) -> float:
@@ -105,7 +116,9 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
     """The fit on one feature map; refuses where that does not show a grid."""
     grid = nearest_equal_grid(centre_grid(feature, follow_waves(feature.values, start)), start)
     shape = feature.values.shape
-    for step in range(1, MOST_STEPS + 1):
+    steps = 0
+    while steps < MOST_STEPS:
+        steps += 1
         measured = lens_offsets(feature, grid, mean_cell(feature.values, grid))
         zones = zone_offsets(measured, shape)
         lattice = fit_lattice(zones, shear)
@@ -115,7 +128,14 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
         if moved < STILL_PX:
             break
     fit = GridFit(
-        grid, start, feature.name, zones, lattice, recognised_share(feature, grid), step, (shape[0], shape[1])
+        grid,
+        start,
+        feature.name,
+        zones,
+        lattice,
+        recognised_share(feature, grid),
+        steps,
+        (shape[0], shape[1]),
     )
     _refuse_the_uncertain(fit, moved)
     return fit
@@ -126,23 +146,26 @@ def recognised_share(feature: FeatureMap, grid: Grid) -> float:
 
     A mean micro-image fits the lenses it was made of even when there is no grid; on others it then fails by half.
     """
-    chessboard = (np.indices((ZONES, ZONES)).sum(0) % 2).astype(np.uint8)
-    halves = fold_parts(feature.values, grid, cell_bins(grid.pitch), chessboard)
+    colours = chessboard()
+    halves = fold_parts(feature.values, grid, cell_bins(grid.pitch), colours)
     height, width = feature.values.shape
     seen = shown = 0
     for half in (0, 1):
         measured = lens_offsets(feature, grid, tabulate(symmetric(halves[half], grid.layout), grid.axes))
         row, column = (measured.lenses.centres[:, (1, 0)] * ZONES // (height, width)).astype(int).T
-        others = measured.visible & (chessboard[row, column] != half)
+        others = measured.visible & (colours[row, column] != half)
         seen += int(others.sum())
         shown += int((measured.strength[others] > 0).sum())
     return shown / max(seen, 1)
 
 
 def _refuse_the_uncertain(fit: GridFit, moved: float) -> None:
-    if fit.recognised < RECOGNISED or moved > RESTLESS_PX or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch:
+    if (
+        fit.recognised < RECOGNISED
+        or moved > RESTLESS_PX
+        or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch
+    ):
         raise GridUncertainError(
             f"The micro-lens grid is not clear in these images (recognised in {fit.recognised:.0%} of the lenses); "
             "give a white image, or more images with texture and light everywhere."
         )
-

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -21,7 +21,8 @@ class GridUncertainError(DegenerateError):
     """The images do not show where the micro-lenses are."""
 
 
-class Lenses(NamedTuple):
+@dataclass(frozen=True)
+class Lenses:
     """Lenses of a grid that lie on a sensor."""
 
     index: Integers  # (N, 2): i, j

@@ -13,7 +13,9 @@ from prism_vo.calibrate.zones import HUBER, MAD_TO_SIGMA, PASSES, Zones
 
 NEIGHBOURS = 2  # zones a side that are averaged to see whether neighbouring zones err alike
 FEWEST_ZONES = 3  # of known ones: fewer do not fix shift, turn and stretch with a residual to spare
-SMALLEST_SIGMA = 0.01  # px: rims sampled by whole pixels leave about as much in a zone of noise-free white images
+SMALLEST_SIGMA = (
+    0.01  # px: rims sampled by whole pixels leave about as much in a zone of noise-free white images
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def fit_lattice(zones: Zones, shear: bool = False) -> LatticeFit:
         weight = 1.0 / np.maximum(np.abs(ratio) / (HUBER * excess), 1.0)
     residual = np.full(zones.offset.shape, np.nan)
     residual[known] = (values - design @ answer).reshape(-1, 2)
-    shift, change = _change(answer)
+    shift, change = _change(np.asarray(answer, np.float64))
     excess = max(excess, _excess_of_neighbours(zones, residual, count))
     return LatticeFit(shift, change, about, np.linalg.inv(normal) * excess**2, residual, excess)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from prism_vo.arrays import Array, Mask
-from prism_vo.calibrate.cell import TABLE_SIZE, MeanCell
+from prism_vo.calibrate.cell import MeanCell
 from prism_vo.calibrate.features import FeatureMap
 from prism_vo.calibrate.grid import Grid, Lenses
 

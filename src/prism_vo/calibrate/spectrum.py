@@ -1,49 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lattices that a feature map may consist of, from its power spectrum alone."""
+"""Lattices that a feature map may consist of, from the peaks of its power spectrum alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 import scipy.fft
+from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.calibrate.grid import Grid, Layout
-from prism_vo.calibrate.waves import RINGS
 from prism_vo.optics.mla import grid_axes
 
 SMALLEST_PITCH, LARGEST_PITCH = 9.0, 75.0  # px
+LARGEST_PERIOD = LARGEST_PITCH * np.sqrt(3.0)  # px: three lens types make a picture repeat after this
 TILE = 1024  # px a side: the power of overlapping tiles is averaged
-HIGHEST_FREQUENCY = 0.45  # cycles a pixel
-PEAKS = 40  # strongest ones that are tried
-CLEAR = 4.0  # of the background at the same frequency: what a wave of a lattice must have at least
-NEAR = 2  # bins of the spectrum: how far from its place a wave may be
-SAME_PITCH, SAME_ANGLE = 0.02, 0.02  # relative, radians: lattices nearer than this are one
-RING_RADII: dict[Layout, tuple[float, ...]] = {
-    # radius of the rings over that of the first; a strong peak may belong to any of them
-    "hexagonal": (1.0, np.sqrt(3.0), 2.0),
-    "rectangular": (1.0, np.sqrt(2.0), 2.0),
+HIGHEST_FREQUENCY = 0.4  # cycles a pixel
+PEAKS = 40  # strongest ones
+CLEAR = 4.0  # of the background at the same frequency: what a peak must have at least
+TOLERANCE = 1.2  # bins of the spectrum: how far from its place a wave of a lattice may be
+ROUNDS = 4  # of fitting a lattice to the peaks that it explains
+BLOCK_PX = 16  # compression blocks are multiples or halves of this and upright
+SAME_PITCH, SAME_ANGLE = 0.01, 0.01  # relative, radians: lattices nearer than this are one
+Waves = NDArray[np.complex128]  # frequencies x + iy
+LAYOUTS: tuple[Layout, ...] = ("hexagonal", "rectangular")
+RING_STEPS: dict[Layout, tuple[tuple[int, int], ...]] = {
+    # one wave of each of the innermost rings, in reciprocal axes; a strong peak may belong to any of them
+    "hexagonal": ((1, 0), (1, -1), (2, 0), (2, 1)),
+    "rectangular": ((1, 0), (1, 1), (2, 0), (2, 1)),
 }
-RING_TURN: dict[Layout, tuple[float, ...]] = {
-    # direction of one wave of each ring against one of the first
-    "hexagonal": (0.0, np.pi / 6, 0.0),
-    "rectangular": (0.0, np.pi / 4, 0.0),
-}
-FIRST_RADIUS: dict[Layout, float] = {"hexagonal": 2.0 / np.sqrt(3.0), "rectangular": 1.0}  # times 1/pitch
 SYMMETRY: dict[Layout, float] = {"hexagonal": np.pi / 3, "rectangular": np.pi / 2}
-WAVE_DIRECTION: dict[Layout, float] = {"hexagonal": np.pi / 6, "rectangular": 0.0}  # of the first wave to a1
+
+
+class Peaks(NamedTuple):
+    """The strongest peaks of a spectrum, of one half plane."""
+
+    wave: Waves  # (K,): complex frequency, cycles a pixel, x + iy
+    weight: Array  # (K,): logarithm of the power over its background
+    bin: float  # distance of neighbouring frequencies
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A lattice whose first ring of waves stands out, and how much (mean logarithm over the background)."""
+    """A lattice and the share of the peaks (by weight) that it explains, less what it would by chance."""
 
     layout: Layout
     pitch: float
     rotation: float
-    clearness: float
+    explained: float
 
     def grid(self, shape: tuple[int, ...]) -> Grid:
         """With its origin in the middle of the image."""
@@ -51,28 +59,11 @@ class Candidate:
         return Grid.regular(self.layout, self.pitch, self.rotation, middle)
 
 
-@dataclass(frozen=True)
-class Spectrum:
-    """Power over its background at frequencies (index − size/2)/size cycles a pixel along x (columns) and y (rows)."""
+def spectral_peaks(values: Floats, without_blocks: bool) -> Peaks:
+    """Peaks of the mean power of overlapping tapered tiles over the median power at the same frequency.
 
-    ratio: Array  # (S, S)
-
-    @property
-    def size(self) -> int:
-        return len(self.ratio)
-
-    def near(self, wave: Array) -> tuple[float, Array]:
-        """Height and frequency (2,) of the highest point within a bin or two of a frequency (2,)."""
-        column, row = (round(float(w) * self.size) + self.size // 2 for w in wave)
-        if min(row, column) < NEAR or max(row, column) >= self.size - NEAR:
-            return 0.0, wave
-        part = self.ratio[row - NEAR : row + NEAR + 1, column - NEAR : column + NEAR + 1]
-        down, right = divmod(int(part.argmax()), part.shape[1])
-        return float(part[down, right]), _centroid(self.ratio, row - NEAR + down, column - NEAR + right)
-
-
-def spectrum_of(values: Floats) -> Spectrum:
-    """Mean power of overlapping tapered tiles over the median power at the same frequency."""
+    ``without_blocks`` leaves out the waves of compression blocks.
+    """
     height, width = values.shape
     size = min(TILE, height, width)
     taper = np.outer(np.hanning(size), np.hanning(size)).astype(np.float32)
@@ -84,7 +75,13 @@ def spectrum_of(values: Floats) -> Spectrum:
     power = np.fft.fftshift(power)
     index = np.arange(size) - size // 2
     ring = np.rint(np.hypot(index[:, None], index[None, :])).astype(int)
-    return Spectrum(power / _background(power, ring))
+    ratio = power / _background(power, ring)
+    if without_blocks:
+        from_block = (
+            np.abs(index * BLOCK_PX / size - np.rint(index * BLOCK_PX / size)) * size / BLOCK_PX < 1.0
+        )
+        ratio[np.ix_(from_block, from_block)] = 1.0
+    return _strongest(ratio)
 
 
 def _starts(length: int, size: int) -> list[int]:
@@ -97,63 +94,80 @@ def _background(power: Array, ring: Array) -> Array:
     order = np.argsort(ring, axis=None, kind="stable")
     bounds = np.searchsorted(ring.ravel()[order], np.arange(ring.max() + 2))
     flat = power.ravel()[order]
-    median = np.array([np.median(flat[a:b]) if b > a else 0.0 for a, b in zip(bounds, bounds[1:])])
-    return np.asarray(np.maximum(median, 1e-12 * max(float(median.max()), 1e-30))[ring], np.float64)
+    median = np.array([np.median(flat[a:b]) if b > a else 0.0 for a, b in pairwise(bounds)])
+    return np.asarray(np.maximum(median, 1e-9 * max(float(median.max()), 1e-30))[ring], np.float64)
 
 
-def candidates(spectrum: Spectrum) -> list[Candidate]:
-    """Lattices with a whole first ring of clear waves, the clearest first."""
-    found: list[Candidate] = []
-    for wave in strongest_waves(spectrum):
-        for layout in ("hexagonal", "rectangular"):
-            for radius, turn in zip(RING_RADII[layout], RING_TURN[layout]):
-                candidate = _candidate(spectrum, wave, layout, radius, turn)
-                if candidate is not None and not any(_same(candidate, other) for other in found):
-                    found.append(candidate)
-    return sorted(found, key=lambda c: -c.clearness)
-
-
-def strongest_waves(spectrum: Spectrum) -> Array:
-    """Frequencies (K, 2) of the highest peaks of one half plane, to a fraction of a bin."""
-    ratio, size = spectrum.ratio, spectrum.size
+def _strongest(ratio: Array) -> Peaks:
+    size = len(ratio)
     highest = cv2.dilate(ratio, np.ones((5, 5))) == ratio
     index = (np.arange(size) - size // 2) / size
     radius = np.hypot(index[:, None], index[None, :])
     upper = (index[:, None] > 0) | ((index[:, None] == 0) & (index[None, :] > 0))
-    lowest = 1.0 / LARGEST_PITCH / 1.05
-    peaks = np.argwhere(highest & upper & (radius > lowest) & (radius < HIGHEST_FREQUENCY) & (ratio > CLEAR))
-    order = np.argsort(-ratio[peaks[:, 0], peaks[:, 1]])[:PEAKS]
-    return np.array([_centroid(ratio, row, column) for row, column in peaks[order]]).reshape(-1, 2)
+    inside = (radius > 0.9 / LARGEST_PERIOD) & (radius < HIGHEST_FREQUENCY)
+    places = np.argwhere(highest & upper & inside & (ratio > CLEAR))
+    heights = ratio[places[:, 0], places[:, 1]]
+    order = np.argsort(-heights)[:PEAKS]
+    wave = np.array([_centroid(ratio, row, column) for row, column in places[order]], np.complex128)
+    return Peaks(wave, np.log(heights[order]), 1.0 / size)
 
 
-def _centroid(ratio: Array, row: int, column: int) -> Array:
-    """Frequency (x, y) of the centre of mass of a peak."""
+def _centroid(ratio: Array, row: int, column: int) -> complex:
+    """Frequency x + iy of the centre of mass of a peak."""
     size = len(ratio)
     rows, columns = (np.arange(max(at - 1, 0), min(at + 2, size)) for at in (row, column))
     part = ratio[np.ix_(rows, columns)]
-    total = part.sum()
-    return np.array([(part.sum(0) @ columns) / total, (part.sum(1) @ rows) / total]) / size - (size // 2) / size
+    x, y = part.sum(0) @ columns / part.sum(), part.sum(1) @ rows / part.sum()
+    return complex(x / size - (size // 2) / size, y / size - (size // 2) / size)
 
 
-def _candidate(
-    spectrum: Spectrum, wave: Array, layout: Layout, radius: float, turn: float
-) -> Candidate | None:
-    """The lattice in which ``wave`` lies on a ring of this radius, if the whole first ring is there."""
-    length = float(np.hypot(*wave)) / radius
-    pitch = FIRST_RADIUS[layout] / length
-    if not SMALLEST_PITCH <= pitch <= LARGEST_PITCH:
+def candidates(peaks: Peaks) -> list[Candidate]:
+    """Lattices in which one of the peaks is a wave of an inner ring, those that explain most first."""
+    found: list[Candidate] = []
+    for wave in peaks.wave:
+        for layout in LAYOUTS:
+            for step in RING_STEPS[layout]:
+                candidate = _candidate(peaks, wave, layout, step)
+                if candidate is not None and not any(_same(candidate, other) for other in found):
+                    found.append(candidate)
+    return sorted(found, key=lambda c: -c.explained)
+
+
+def _candidate(peaks: Peaks, wave: complex, layout: Layout, step: tuple[int, int]) -> Candidate | None:
+    """The lattice with ``wave`` at ``step``, fitted to the peaks that it explains."""
+    unit = _reciprocal(layout)  # complex reciprocal axes of the lattice with pitch 1 and rotation 0
+    factor = wave / (step[0] * unit[0] + step[1] * unit[1])
+    for _ in range(ROUNDS):
+        place, explained = _explained(peaks, factor, unit)
+        if not explained.any():
+            return None
+        weight = peaks.weight[explained] * np.abs(place[explained])
+        factor = complex(np.average(peaks.wave[explained] / place[explained], weights=weight))
+    pitch, rotation = 1.0 / abs(factor), float(np.angle(factor))
+    if not SMALLEST_PITCH <= pitch <= LARGEST_PERIOD:
         return None
-    angle = float(np.arctan2(wave[1], wave[0])) - turn - WAVE_DIRECTION[layout]
-    rotation = angle - SYMMETRY[layout] * round(angle / SYMMETRY[layout])
-    inverse = np.linalg.inv(grid_axes(layout == "hexagonal", pitch, rotation))
-    waves = [np.array(step) @ inverse.T for step in RINGS[layout][0]]
-    heights, places = zip(*(spectrum.near(wave) for wave in waves))
-    if min(heights) < CLEAR:
-        return None
-    # as complex numbers, the places are the waves times one factor: a stretch and a turn
-    factor = complex(np.mean(np.array(places) @ (1.0, 1j) / (np.array(waves) @ (1.0, 1j))))
-    clearness = float(np.log(heights).mean())
-    return Candidate(layout, pitch / abs(factor), rotation + float(np.angle(factor)), clearness)
+    rotation -= SYMMETRY[layout] * round(rotation / SYMMETRY[layout])
+    share = float(peaks.weight[explained].sum() / peaks.weight.sum())
+    cell = abs(float(np.linalg.det(grid_axes(layout == "hexagonal", pitch, 0.0))))
+    chance = np.pi * (TOLERANCE * peaks.bin) ** 2 * cell
+    return Candidate(layout, pitch, rotation, share - chance)
+
+
+def _reciprocal(layout: Layout) -> Waves:
+    return np.asarray(np.linalg.inv(grid_axes(layout == "hexagonal", 1.0, 0.0)).T @ (1.0, 1j))
+
+
+def _explained(peaks: Peaks, factor: complex, unit: Waves) -> tuple[Waves, Mask]:
+    """Nearest wave of the lattice (of pitch 1) to each peak, and whether it is near enough."""
+    scaled = peaks.wave / factor
+    basis = np.array([unit.real, unit.imag]).T
+    steps = np.rint(np.stack([scaled.real, scaled.imag], -1) @ np.linalg.inv(basis))
+    best, distance = np.zeros_like(scaled), np.full(len(scaled), np.inf)
+    for shift in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)):
+        place = (steps + shift) @ unit
+        nearer = np.abs(scaled - place) < distance
+        best, distance = np.where(nearer, place, best), np.where(nearer, np.abs(scaled - place), distance)
+    return best, (distance * abs(factor) < TOLERANCE * peaks.bin) & (np.abs(best) > 0)
 
 
 def _same(one: Candidate, other: Candidate) -> bool:

@@ -12,7 +12,10 @@ from prism_vo.calibrate.offsets import LensOffsets
 
 ZONES = 8  # a side
 FEWEST_LENSES = 4  # a zone with fewer says nothing
-LEAST_STRENGTH, MOST_STRENGTH = 0.2, 3.0  # of the median: lenses that show too little, and a cap on their weight
+LEAST_STRENGTH, MOST_STRENGTH = (
+    0.2,
+    3.0,
+)  # of the median: lenses that show too little, and a cap on their weight
 HUBER = 1.5  # scatters beyond which a lens counts less
 PASSES = 8  # of reweighting
 MAD_TO_SIGMA = 1.4826
