@@ -54,6 +54,7 @@ def depth(
     from prism_vo.lightfield import Decoder
     from prism_vo.optics.calibration import load_calibration, save_calibration
     from prism_vo.optics.camera import PlenopticCamera
+    from prism_vo.optics.nominal import metric_notice
     from prism_vo.types import RawFrame
 
     images = _images(raw)
@@ -80,6 +81,9 @@ def depth(
             (out / "decoded.yaml").write_text(_format(decoder.view.name), encoding="utf-8")
         _write(out, names[index], decoder, frame)
     print(f"{len(images)} image{'s' if len(images) > 1 else ''} decoded: {out}")
+    notice = metric_notice(calibration)
+    if notice is not None:
+        print(f"note: {notice}")
 
 
 def _format(view: str) -> str:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from prism_vo.optics.nominal import metric_notice
+
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport
     from prism_vo.pipeline import RunResult
@@ -75,6 +77,9 @@ def print_summary(result: RunResult) -> None:
         page = result.out / "report.html"
         table.add_row("results", str(page if page.exists() else result.out))
     console.print(table)
+    notice = metric_notice(result.odometry.camera.calibration)
+    if notice is not None:
+        print(f"note: {notice}")
 
 
 def _states(result: RunResult) -> str:

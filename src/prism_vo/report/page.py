@@ -10,6 +10,7 @@ import yaml
 
 from prism_vo import __version__
 from prism_vo.config_file import config_to_dict
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
@@ -34,6 +35,7 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         "run.html",
         title=result.name,
         subtitle=f"prism-vo {__version__}, variant {config.variant}",
+        notice=metric_notice(camera),
         tiles=_tiles(result, own),
         toggles=_toggles(own),
         errors=_errors(result.metrics) if result.metrics is not None else None,

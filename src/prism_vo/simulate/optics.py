@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.distortion import centre_mm
 
 MM = 1e-3
 PUPIL_FALLOFF = 0.42  # loss of light at the edge of the main-lens pupil, as seen from the sensor
@@ -97,9 +98,10 @@ def undistort_mm(calibration: Calibration, xy: Array) -> Array:
     """Recorded point of the sensor plane → the point a distortion-free lens would have imaged there."""
     d = calibration.main_lens.distortion
     (a0, a1), (t0, t1) = d.radial, d.tangential
+    centre_x, centre_y = centre_mm(calibration)
     out = xy.copy()
     for _ in range(20):
-        x, y = out[..., 0], out[..., 1]
+        x, y = out[..., 0] - centre_x, out[..., 1] - centre_y
         r2 = x * x + y * y
         gain = a0 * r2 + a1 * r2 * r2
         dx = x * gain + t0 * (r2 + 2 * x * x) + 2 * t1 * x * y
