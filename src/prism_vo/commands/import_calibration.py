@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.import_lines import distortion_line, grid_lines, optics_line
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -40,8 +42,10 @@ def import_calibration(
 
     Parameters
     ----------
-    first, second
-        The XML files, in either order. The grid alone is enough with --lens and --pixel; distances are not metric then.
+    first
+        The vendor's micro-lens XML. Alone it is enough with --lens and --pixel; distances are not metric then.
+    second
+        LiFCal's CameraModel.xml; the two may come in either order.
     raw_size
         Size of the raw images, such as 2048x2048; no XML file has it.
     raw_image
@@ -77,9 +81,11 @@ def import_calibration(
     size = _raw_size(raw_size, images)
     readings = grid_readings(grid, size)
     seen = _look(images, readings)
-    for line in grid_lines(grid_file, readings, seen, keep_grid):
+    reading = the_only_reading(readings) if seen is None else seen.reading
+    for line in grid_lines(grid_file, reading, len(readings) > 1, seen, keep_grid):
         print(line)
-    reading = the_only_reading(readings) if seen is None else seen.reading if keep_grid else seen.corrected
+    if seen is not None and not keep_grid:
+        reading = seen.corrected
     optics = _optics(grid, reading, size, model_file, sheet)
     calibration = join_calibration(grid, reading, optics, size, view)
     save_calibration(calibration, out)
@@ -197,42 +203,6 @@ def _look(images: list[NDArray[Any]], readings: tuple[GridReading, ...]) -> Seen
         return None
 
 
-def grid_lines(
-    path: Path, readings: tuple[GridReading, ...], seen: SeenReading | None, keep: bool
-) -> list[str]:
-    """How the file was read, and how far it lies from what the images show."""
-    import math
-
-    reading = seen.reading if seen is not None else next(r for r in readings if r.likely)
-    kinds = (
-        f", lens types {' '.join(map(str, reading.type_order))} by class" if len(reading.focus) > 1 else ""
-    )
-    lines = [
-        f"{path}: {reading.layout} grid, pitch {reading.pitch:.4f} px, turned by "
-        f"{math.degrees(reading.rotation):.3f} degrees{kinds}"
-    ]
-    if len(readings) > 1:
-        lines.append(f"  read as       {reading.meaning}" + ("" if seen is None else "; seen in the images"))
-    if seen is None:
-        return [
-            *lines,
-            "  checked       no: give raw images with --raw-image to see whether the grid lies on them",
-        ]
-    size = "small" if seen.pitch_error < 0 else "large"
-    lines += [
-        f"  file is off   {seen.before.median:.2f} px (median), {seen.before.largest:.2f} px (largest of the zones); "
-        f"pitch {100 * abs(seen.pitch_error):.3f} % too {size}, turned by {1e3 * seen.rotation_error:+.2f} mrad",
-        f"  corrected     {seen.after.median:.2f} px (median), {seen.after.largest:.2f} px (largest) remain"
-        + ("; not written, as --keep-grid says" if keep else f"; pitch {seen.corrected.pitch:.4f} px"),
-    ]
-    if not seen.types_certain:
-        lines.append(
-            f"note: the file's origin lies {seen.origin_shift:.1f} px from the nearest lens, so the lens types may be "
-            "in the wrong order; is it the file of this camera?"
-        )
-    return lines
-
-
 def _optics(
     grid: VendorGrid,
     reading: GridReading,
@@ -256,7 +226,7 @@ def _optics(
         )
         return lifcal_optics(model, tf_scale(model.tf_size, size), bent)
     assert sheet is not None
-    return nominal_optics(
+    optics = nominal_optics(
         reading.pitch,
         size,
         lens_mm=sheet.lens_mm,
@@ -265,6 +235,8 @@ def _optics(
         least_virtual_depth=grid.least_virtual_depth if isinstance(grid, RaytrixGrid) else None,
         distortion=_distortion(grid, size, sheet.pixel_um, None),
     )
+    print(optics_line(optics, sheet.f_number))
+    return optics
 
 
 def _distortion(
@@ -280,9 +252,5 @@ def _distortion(
     if left_out is not None:
         print(f"  distortion    of the micro-lens file {left_out}")
         return None
-    lost = f", {bent.residual:.2f} px of it lost with its third radial term" if bent.residual > 0 else ""
-    print(
-        f"  distortion    Brown, coefficients read per {bent.unit}, centre "
-        f"({bent.centre_px[0]:.1f}, {bent.centre_px[1]:.1f}) px, at most {bent.largest_shift:.2f} px{lost}"
-    )
+    print(distortion_line(bent))
     return bent

@@ -15,7 +15,9 @@ from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
-NominalKey = Literal["focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px"]
+NominalKey = Literal[
+    "focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px", "focus_virtual_depth"
+]
 
 
 class Sensor(StrictModel):
@@ -76,7 +78,9 @@ class Calibration(StrictModel):
     totally_focused: TotallyFocused = TotallyFocused()
     response: Response = Response()
     uncertainty: dict[str, Any] | None = None
-    nominal: tuple[NominalKey, ...] = ()  # optics that were not measured: distances are not metric
+    nominal: tuple[
+        NominalKey, ...
+    ] = ()  # what was not measured; with optics among it distances are not metric
     frame_rate: float = Field(default=10.0, gt=0)
 
     @model_validator(mode="after")

@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from prism_vo.optics.calibration import Calibration
 
+IN_WORDS = {
+    "focal_length_mm": "focal length",
+    "mla_distance_mm": "lens-to-array distance",
+    "sensor_distance_mm": "array-to-sensor distance",
+    "principal_point_px": "principal point",
+}  # what distances depend on
+
 
 def metric_notice(calibration: Calibration) -> str | None:
     """Why distances are not metric yet and what makes them so; None for measured optics."""
-    if not calibration.nominal:
+    names = [IN_WORDS[key] for key in calibration.nominal if key in IN_WORDS]
+    if not names:
         return None
     return (
-        "Distances are not metric yet: the optics in camera.yaml are nominal "
-        f"({', '.join(calibration.nominal)}); measure them, for example with LiFCal, and import its CameraModel.xml "
-        "together with the grid (prism-vo import-calibration mla.xml CameraModel.xml)."
+        f"Distances are not metric yet: {', '.join(names)} in camera.yaml are nominal; "
+        "import-calibration with a CameraModel.xml measured by LiFCal makes them so."
     )

@@ -128,9 +128,8 @@ def lens_distortion(brown: BrownDistortion, raw_size: tuple[int, int], pixel_um:
     where = places * pixel_um * 1e-3
     a0, a1 = _two_terms(radial_mm, where)
     r2 = (where**2).sum(-1)
-    lost = np.sqrt(r2) * np.abs(
-        radial_mm[0] * r2 + radial_mm[1] * r2**2 + radial_mm[2] * r2**3 - a0 * r2 - a1 * r2**2
-    )
+    k1_mm, k2_mm, k3_mm = radial_mm
+    lost = np.sqrt(r2) * np.abs((k1_mm - a0) * r2 + (k2_mm - a1) * r2**2 + k3_mm * r2**3)
     shift = _brown_shift(brown.radial, (p1, -p2), places * size) / size
     return LensDistortion(
         radial=(a0, a1),

@@ -57,7 +57,7 @@ def join_calibration(
             "lens_types": [{"focus_virtual_depth": focus} for focus in reading.focus],
         },
         "totally_focused": {"scale": optics.scale, "view": view},
-        "nominal": optics.nominal,
+        "nominal": optics.nominal if reading.type_order else (*optics.nominal, "focus_virtual_depth"),
     }
     try:
         return Calibration.model_validate(data)

@@ -120,7 +120,7 @@ def _types_by_class(
     """The file's type ids, and their focus (harmonic mean of the sharp range), by our lens class."""
     count = len(grid.lens_types)
     if count == 0:
-        return (0,), (NOMINAL_FOCUS,)
+        return (), (NOMINAL_FOCUS,)
     check_class_count(layout, count)
     classes = _classes(grid, layout, rotation, turn)
     if len(set(classes)) != count:

@@ -35,7 +35,8 @@ class GridReading:
     rotation: float  # rad
     origin: Pair  # px, a lens of class 0
     focus: tuple[float, ...]
-    type_order: tuple[int, ...] = ()  # the file's lens type id of each class
+    type_order: tuple[int, ...] = ()  # the file's lens type id of each class; () where it has no lens types
+    misfit: float = 0.0  # px, root mean square of the file's own lens centres about the regular grid
     likely: bool = True  # False: possible, but only an image can make it right
 
     def corrected(self, pitch: float, rotation: float, origin: Pair) -> GridReading:

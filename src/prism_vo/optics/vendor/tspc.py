@@ -84,7 +84,7 @@ def _reading(grid: TspcGrid, rotation: float, meaning: str) -> tuple[GridReading
         rotation=smallest_turn(cmath.phase(fit.first_axis), "hexagonal"),
         origin=(fit.origin.real, fit.origin.imag),
         focus=(NOMINAL_FOCUS,),
-        type_order=(0,),
+        misfit=fit.residual * abs(fit.first_axis),
     )
     return reading, fit.residual
 
