@@ -190,8 +190,10 @@ MUTANTS = (
     Mutant(
         "Sim(3): scale over the target's variance", SE3, "/ (ds**2).sum(1).mean()", "/ (dt**2).sum(1).mean()"
     ),
-    Mutant("import: rotation sign", RAYTRIX, "smallest_turn(-(turn + base)", "smallest_turn((turn + base)"),
-    Mutant("import: types not mirrored with y", RAYTRIX, "* (1.0, -1.0)", "* (1.0, 1.0)"),
+    Mutant("import: rotation sign", RAYTRIX, "smallest_turn(base - turn", "smallest_turn(base + turn"),
+    Mutant(
+        "import: types with y up", RAYTRIX, "np.array([[c, -s], [s, c]])", "np.array([[c, -s], [-s, -c]])"
+    ),
     Mutant(
         "import: offset y sign",
         RAYTRIX,

@@ -116,7 +116,7 @@ def lenses_by_base_vectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centres (N, 2) in pixels and type ids (N,) by the plain meaning of a file's elements.
 
-    Every lens is a whole combination of the base vectors; the pattern of types repeats with the two sides of
+    Every lens is a whole combination of the base vectors (y down, turned counter-clockwise); the pattern of types repeats with the two sides of
     ``sub_grid_base`` and holds each type twice, the second time in the middle of that cell.
     """
     g = {**GRID, **changes}
@@ -130,6 +130,6 @@ def lenses_by_base_vectors(
             away = (places - offset) / cell - middle
             kinds[(np.abs(away - np.rint(away)) * cell < 1e-3).all(1)] = number
     c, s = np.cos(turn), np.sin(turn)
-    x, y = g["diameter"] * np.array([[c, -s], [s, c]]) @ places.T
+    x, y = g["diameter"] * np.array([[c, s], [-s, c]]) @ places.T
     x0, y0 = raw_size[0] / 2 - 0.5 + g["offset"][0], raw_size[1] / 2 - 0.5 - g["offset"][1]
-    return np.stack([x0 + x, y0 - y], -1), kinds
+    return np.stack([x0 + x, y0 + y], -1), kinds

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from prism_vo.commands.import_lines import distortion_line, grid_lines, optics_line
+from prism_vo.commands.import_arguments import DataSheet, files_by_kind, find_raw_size, read_raw_images
+from prism_vo.commands.import_lines import distortion_line, grid_lines, optics_line, type_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prism_vo.calibrate.reading import SeenReading
+    from prism_vo.optics.calibration import Calibration
     from prism_vo.optics.vendor import GridReading, Optics, VendorGrid
     from prism_vo.optics.vendor.brown import LensDistortion
-
-MOST_IMAGES = 12  # more hardly sharpen the grid and take longer
 
 
 def import_calibration(
@@ -74,11 +72,11 @@ def import_calibration(
 
     if out.exists() and not force:
         raise InputError(f"{out}: exists already; give another --out or --force.")
-    grid_file, model_file = _by_kind(first, second)
-    sheet = _DataSheet.checked(lens, pixel, f_number, model_file)
+    grid_file, model_file = files_by_kind(first, second)
+    sheet = DataSheet.checked(lens, pixel, f_number, model_file)
     grid = read_vendor_grid(grid_file, distortion=distortion)
-    images = _images(raw_image or [])
-    size = _raw_size(raw_size, images)
+    images = read_raw_images(raw_image or [])
+    size = find_raw_size(raw_size, images)
     readings = grid_readings(grid, size)
     seen = _look(images, readings)
     reading = the_only_reading(readings) if seen is None else seen.reading
@@ -88,100 +86,13 @@ def import_calibration(
         reading = seen.corrected
     optics = _optics(grid, reading, size, model_file, sheet)
     calibration = join_calibration(grid, reading, optics, size, view)
+    if seen is not None and not keep_grid and len(reading.focus) > 1:
+        calibration = _with_seen_types(calibration, images, seen)
     save_calibration(calibration, out)
     print(f"wrote {out}")
     notice = metric_notice(calibration)
     if notice:
         print(f"note: {notice}")
-
-
-@dataclass(frozen=True)
-class _DataSheet:
-    """What stands in for LiFCal's model."""
-
-    lens_mm: float
-    pixel_um: float
-    f_number: float
-
-    @classmethod
-    def checked(
-        cls, lens: float | None, pixel: float | None, f_number: float | None, model: Path | None
-    ) -> _DataSheet | None:
-        from prism_vo.errors import ConfigError
-        from prism_vo.optics.vendor.optics_of import USUAL_F_NUMBER
-
-        given = [
-            n for n, v in (("--lens", lens), ("--pixel", pixel), ("--f-number", f_number)) if v is not None
-        ]
-        if model is not None:
-            if given:
-                raise ConfigError(f"{model} has the optics already; leave out {' and '.join(given)}.")
-            return None
-        if lens is None or pixel is None:
-            raise ConfigError(
-                "A micro-lens grid alone needs the main lens and the pixel size, such as --lens 16 (mm) --pixel 5.5 "
-                "(µm); with a LiFCal CameraModel.xml it needs neither."
-            )
-        sheet = cls(lens, pixel, USUAL_F_NUMBER if f_number is None else f_number)
-        if not all(0 < value < 1e6 for value in (sheet.lens_mm, sheet.pixel_um, sheet.f_number)):
-            raise ConfigError("--lens (mm), --pixel (µm) and --f-number must be positive.")
-        return sheet
-
-
-def _by_kind(first: Path, second: Path | None) -> tuple[Path, Path | None]:
-    """(grid file, model file or None), whichever was named first."""
-    from prism_vo.errors import CalibrationError
-    from prism_vo.optics.vendor import GRID_ROOTS, MODEL_ROOT, root_name
-
-    files = [first] if second is None else [first, second]
-    grids = [path for path in files if root_name(path) in GRID_ROOTS]
-    models = [path for path in files if root_name(path) == MODEL_ROOT]
-    if len(grids) != 1 or len(grids) + len(models) != len(files):
-        raise CalibrationError(
-            f"{' and '.join(map(str, files))}: give one micro-lens grid (root {' or '.join(GRID_ROOTS)}) and, if you "
-            f"have it, one LiFCal camera model (root {MODEL_ROOT})."
-        )
-    return grids[0], models[0] if models else None
-
-
-def _images(paths: list[Path]) -> list[NDArray[Any]]:
-    """The images themselves, of folders some that are spread evenly."""
-    from prism_vo.datasets.images import list_images, read_image
-    from prism_vo.errors import InputError
-
-    files: list[Path] = []
-    for path in paths:
-        inside = list_images(path) if path.is_dir() else [path]
-        if not inside:
-            raise InputError(f"{path}: no images in this folder.")
-        files += inside
-    if len(files) > MOST_IMAGES:
-        files = [files[n * (len(files) - 1) // (MOST_IMAGES - 1)] for n in range(MOST_IMAGES)]
-    images: list[NDArray[Any]] = [read_image(path) for path in files]
-    for path, image in zip(files, images):
-        if image.shape[:2] != images[0].shape[:2]:
-            raise InputError(f"{path}: differs in size from {files[0]}; give raw images of one camera.")
-    return images
-
-
-def _raw_size(text: str | None, images: list[NDArray[Any]]) -> tuple[int, int]:
-    from prism_vo.errors import ConfigError
-
-    match = re.fullmatch(r"(\d+)[x×,](\d+)", text.strip()) if text is not None else None
-    size = (int(match[1]), int(match[2])) if match is not None else None
-    if images:
-        height, width = images[0].shape[:2]
-        if text is not None and size != (width, height):
-            raise ConfigError(
-                f"--raw-size is {text!r} and the raw image is {width}x{height}; leave out one of them."
-            )
-        return width, height
-    if size is None:
-        found = "is missing" if text is None else f"is {text!r}"
-        raise ConfigError(
-            f"The raw image size {found}; give --raw-size such as 2048x2048 or --raw-image FILE."
-        )
-    return size
 
 
 def _look(images: list[NDArray[Any]], readings: tuple[GridReading, ...]) -> SeenReading | None:
@@ -203,12 +114,27 @@ def _look(images: list[NDArray[Any]], readings: tuple[GridReading, ...]) -> Seen
         return None
 
 
+def _with_seen_types(calibration: Calibration, images: list[NDArray[Any]], seen: SeenReading) -> Calibration:
+    """The calibration with the focus each class of lenses shows, where the images tell."""
+    from prism_vo.calibrate.lens_order import see_lens_order
+
+    kinds = calibration.mla.lens_types
+    order = see_lens_order(images, calibration)
+    focus = tuple(kind.focus_virtual_depth for kind in kinds)
+    shown = focus if order is None or not order.clear else order.focus_by_class(focus)
+    for line in type_lines(focus, order, seen):
+        print(line)
+    by_focus = {kind.focus_virtual_depth: kind for kind in kinds}
+    mla = calibration.mla.model_copy(update={"lens_types": tuple(by_focus[f] for f in shown)})
+    return calibration.model_copy(update={"mla": mla})
+
+
 def _optics(
     grid: VendorGrid,
     reading: GridReading,
     size: tuple[int, int],
     model_file: Path | None,
-    sheet: _DataSheet | None,
+    sheet: DataSheet | None,
 ) -> Optics:
     from prism_vo.optics.vendor import lifcal_optics, nominal_optics, read_lifcal_model, tf_scale
     from prism_vo.optics.vendor.raytrix import RaytrixGrid

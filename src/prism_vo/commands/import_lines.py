@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prism_vo.calibrate.lens_order import LensOrder
     from prism_vo.calibrate.reading import SeenReading
     from prism_vo.optics.vendor import GridReading, Optics
     from prism_vo.optics.vendor.brown import LensDistortion
@@ -40,12 +41,27 @@ def grid_lines(
         f"  corrected     {seen.after.median:.2f} px (median), {seen.after.largest:.2f} px (largest) remain"
         + ("; not written, as --keep-grid says" if keep else f"; pitch {seen.corrected.pitch:.4f} px"),
     ]
-    if not seen.types_certain:
-        lines.append(
-            f"note: the file's origin lies {seen.origin_shift:.1f} px from the nearest lens, so the lens types may be "
-            "in the wrong order; is it the file of this camera?"
-        )
     return lines
+
+
+def type_lines(focus: tuple[float, ...], order: LensOrder | None, seen: SeenReading) -> list[str]:
+    """Whether the lens types of the file are those the images show."""
+    if order is None or not order.clear:
+        lines = ["  lens types    as in the file; the images do not show which lenses have which focus"]
+        if not seen.types_certain:
+            lines.append(
+                f"note: the file's origin lies {seen.origin_shift:.1f} px from the nearest lens, so the lens types may "
+                "be in the wrong order; is it the file of this camera?"
+            )
+        return lines
+    shown = order.focus_by_class(focus)
+    how = f"({order.certainty:.0f} standard deviations)"
+    if shown == focus:
+        return [f"  lens types    as in the file, and so the images show them {how}"]
+    words = ", ".join(f"{f:.2f}" for f in shown)
+    return [
+        f"  lens types    not as in the file: the images show focus at virtual depths {words} by class {how}"
+    ]
 
 
 def optics_line(optics: Optics, f_number: float) -> str:

@@ -31,7 +31,7 @@ NEARLY = 0.05  # rad: base vectors this near to the rotation may have been turne
 
 @dataclass(frozen=True)
 class RaytrixLensType:
-    """One of the interleaved lens types: where one lens of it sits, in pitches (x, y up), and its sharp range."""
+    """One of the interleaved lens types: where one lens of it sits, in pitches, and its sharp range."""
 
     offset: Pair
     depth_range: Pair  # virtual depths
@@ -40,9 +40,13 @@ class RaytrixLensType:
 
 @dataclass(frozen=True)
 class RaytrixGrid:
-    """The micro-lens grid as the vendor writes it: y up, about the image centre, base vectors in pitches."""
+    """The micro-lens grid as the vendor writes it.
 
-    offset: Pair  # px
+    The offset of the grid has its y axis UP. Base vectors and offsets of lens types are in image axes, y DOWN: in
+    images of a camera whose lens rows run upwards, only so the sharp lenses are those the file says.
+    """
+
+    offset: Pair  # px, of one lens from the image centre
     diameter: float  # px
     rotation: float  # rad, counter-clockwise
     lens_border: float  # px
@@ -100,7 +104,7 @@ def raytrix_readings(grid: RaytrixGrid, raw_size: tuple[int, int]) -> tuple[Grid
 def _reading(
     grid: RaytrixGrid, layout: Layout, raw_size: tuple[int, int], base: float, turn: float, meaning: str
 ) -> GridReading:
-    rotation = smallest_turn(-(turn + base), layout) + 0.0  # no −0; the vendor's y axis points up
+    rotation = smallest_turn(base - turn, layout) + 0.0  # no −0; counter-clockwise is negative with y down
     order, focus = _types_by_class(grid, layout, rotation, turn)
     width, height = raw_size
     return GridReading(
@@ -135,17 +139,17 @@ def _classes(grid: RaytrixGrid, layout: Layout, rotation: float, turn: float) ->
     bases = np.array([grid.lens_base_x, grid.lens_base_y])
     offsets = np.array([kind.offset for kind in grid.lens_types])
     for vectors in (offsets, offsets @ bases):
-        found = [lens_class(v, layout, rotation, len(offsets)) for v in _in_image_axes(vectors, turn)]
+        found = [lens_class(v, layout, rotation, len(offsets)) for v in _turned(vectors, turn)]
         classes = [c for c in found if c is not None]
         if len(classes) == len(found):
             return classes
     raise CalibrationError("A lens type of the micro-lens grid has an offset where the grid has no lens.")
 
 
-def _in_image_axes(vectors: Array, turn: float) -> Array:
-    """Vectors (N, 2) with y up, turned counter-clockwise, then with y down."""
+def _turned(vectors: Array, turn: float) -> Array:
+    """Vectors (N, 2) with y down, turned counter-clockwise as the eye sees it."""
     c, s = math.cos(turn), math.sin(turn)
-    return np.asarray(vectors @ np.array([[c, s], [-s, c]]) * (1.0, -1.0))
+    return np.asarray(vectors @ np.array([[c, -s], [s, c]]))
 
 
 def _focus(kind: RaytrixLensType) -> float:
