@@ -116,8 +116,9 @@ def lenses_by_base_vectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centres (N, 2) in pixels and type ids (N,) by the plain meaning of a file's elements.
 
-    Every lens is a whole combination of the base vectors (y down, turned counter-clockwise); the pattern of types repeats with the two sides of
-    ``sub_grid_base`` and holds each type twice, the second time in the middle of that cell.
+    Every lens is a whole combination of the base vectors, y down, turned counter-clockwise. The pattern of types
+    repeats with the two sides of ``sub_grid_base`` and holds each type twice, the second time in the middle of that
+    cell.
     """
     g = {**GRID, **changes}
     n = np.arange(-40, 41)
