@@ -29,6 +29,7 @@ from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usa
 from prism_vo.notices import focus_notice
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
@@ -82,8 +83,10 @@ class RunResult:
     @property
     def notices(self) -> list[str]:
         """What does not fit, one sentence each."""
-        focus = focus_notice(self.reports, self.odometry.camera)
-        return [*(self.check.problems() if self.check is not None else []), *([focus] if focus else [])]
+        camera = self.odometry.camera
+        found = [metric_notice(camera.calibration), focus_notice(self.reports, camera)]
+        problems = self.check.problems() if self.check is not None else []
+        return [*problems, *(sentence for sentence in found if sentence is not None)]
 
     @property
     def segments(self) -> int:

@@ -66,6 +66,7 @@ def depth(
     from prism_vo.datasets.source import notes_of
     from prism_vo.errors import ConfigError
     from prism_vo.lightfield import Decoder
+    from prism_vo.optics.nominal import metric_notice
 
     recording = _recording(raw, camera, white)
     part = part_of(recording.sequence, start, frames, stride)
@@ -82,6 +83,9 @@ def depth(
     for problem in problems:
         print(f"left out: {problem}", file=sys.stderr)
     print(f"{done} image{'s' if done > 1 else ''} decoded: {out}")
+    notice = metric_notice(part.camera.calibration)
+    if notice is not None:
+        print(f"note: {notice}")
     return 3 if problems else 0
 
 

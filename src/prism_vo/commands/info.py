@@ -141,6 +141,7 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
     """The optics in plain words."""
     import math
 
+    from prism_vo.optics.nominal import metric_notice
     from prism_vo.optics.summary import TYPICAL_SIGMA, summarise
 
     s = summarise(camera)
@@ -167,7 +168,8 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
             f"    {row.depth:8g} m   {row.virtual_depth:13.3f}   "
             f"{row.sigma:7.3f} m {percent:5.1f} %   {row.lenses:23.1f}"
         )
-    return lines
+    notice = metric_notice(camera.calibration)
+    return lines if notice is None else [*lines, f"  note: {notice}"]
 
 
 def _file_lines(path: Path) -> list[str]:
@@ -197,12 +199,21 @@ def _file_lines(path: Path) -> list[str]:
 
 
 def _xml_lines(path: Path) -> list[str]:
-    from prism_vo.optics.vendor import MLA_ROOT, read_lifcal_model, read_raytrix_grid, root_name
+    from prism_vo.optics.vendor import (
+        GRID_ROOTS,
+        RaytrixGrid,
+        read_lifcal_model,
+        read_vendor_grid,
+        root_name,
+    )
 
-    if root_name(path) == MLA_ROOT:
-        grid = read_raytrix_grid(path)
-        types = len(grid.lens_types)
-        return [f"{path}: Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {types} lens types"]
+    if root_name(path) in GRID_ROOTS:
+        grid = read_vendor_grid(path, distortion=False)
+        kind = f"{len(grid.lens_types)} lens types" if isinstance(grid, RaytrixGrid) else "corner lenses"
+        return [
+            f"{path}: micro-lens calibration, pitch {grid.diameter:g} px, {kind}",
+            "  next          make camera.yaml of it and a raw image with prism-vo import-calibration",
+        ]
     model = read_lifcal_model(path)
     return [
         f"{path}: LiFCal camera model",
