@@ -14,6 +14,7 @@ from prism_vo.arrays import Array
 from prism_vo.calibrate.fit import GridFit, fit_grid
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid, GridUncertainError
 from prism_vo.calibrate.lens_classes import LensClassSharpness, lens_type_sharpness
+from prism_vo.calibrate.lens_order import see_lens_order
 from prism_vo.calibrate.micro_image import MicroImageProfile, micro_image_profile
 from prism_vo.calibrate.slopes import SlopeCheck, check_slopes
 from prism_vo.optics.camera import PlenopticCamera
@@ -37,7 +38,7 @@ class CameraCheck:
     grid: GridFit | None
     refusal: str | None  # why there is no grid
     kinds: LensClassSharpness | None
-    type_shift: int  # by which the order of lens types differs from the file's; 0: it fits or cannot be told
+    types_seen: tuple[float, ...] | None  # focuses by class, if they stand in another order than in the file
     profile: MicroImageProfile | None
     slopes: SlopeCheck | None
     usable_radius: float  # px, of the camera file
@@ -100,12 +101,12 @@ class CameraCheck:
         )
 
     def _type_problem(self) -> str | None:
-        if self.type_shift == 0:
+        if self.types_seen is None:
             return None
+        focus = ", ".join(f"{v:.3g}" for v in self.types_seen)
         return (
-            "The lens types stand in another order than the camera file says "
-            f"(type 0 is where the file has type {self.type_shift}): move mla.origin_px by {self.type_shift} lenses "
-            "along a row."
+            "The lens types stand in another order than the camera file says: "
+            f"focus_virtual_depth of mla.lens_types should read {focus}."
         )
 
     def _slope_problem(self) -> str | None:
@@ -130,19 +131,20 @@ def check_camera(
     try:
         grid = fit_grid(images, start)
     except GridUncertainError as error:
-        return CameraCheck(None, str(error), None, 0, None, None, radius)
+        return CameraCheck(None, str(error), None, None, None, None, radius)
     slopes = check_slopes(camera, images[len(images) // 2], white)
     kinds = lens_type_sharpness(images, grid.grid)
-    shift = _type_shift(camera, kinds, slopes)
-    return CameraCheck(grid, None, kinds, shift, micro_image_profile(images, grid.grid), slopes, radius)
+    seen = _types_seen(camera, [images[0], images[-1]])
+    return CameraCheck(grid, None, kinds, seen, micro_image_profile(images, grid.grid), slopes, radius)
 
 
-def _type_shift(camera: PlenopticCamera, kinds: LensClassSharpness, slopes: SlopeCheck | None) -> int:
-    """Which order of the lens types fits the depths that were measured; 0 where that cannot be told."""
-    types = camera.calibration.mla.lens_types
-    if kinds.kinds != CLASS_COUNT or len(types) != CLASS_COUNT or slopes is None:
-        return 0
-    rho = slopes.inv_virtual_depth
-    away: Array = np.array([np.abs(rho - 1.0 / t.focus_virtual_depth).mean() for t in types])
-    shift, lead = kinds.best_shift(np.exp(-FOCUS_SHARPNESS * away))
-    return shift if lead > SURE else 0
+def _types_seen(camera: PlenopticCamera, images: Sequence[NDArray[Any]]) -> tuple[float, ...] | None:
+    """Focuses (virtual depths) by lens class as the images show them; None where they show no other order."""
+    focus = tuple(t.focus_virtual_depth for t in camera.calibration.mla.lens_types)
+    if len(focus) != CLASS_COUNT:
+        return None
+    order = see_lens_order(images, camera.calibration)
+    if order is None or not order.clear:
+        return None
+    seen = order.focus_by_class(focus)
+    return seen if seen != focus else None

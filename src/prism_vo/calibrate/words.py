@@ -43,7 +43,10 @@ def _lens_rows(check: CameraCheck) -> list[tuple[str, str]]:
     if check.kinds is not None:
         words = {1: "one kind", 3: "three kinds", None: "cannot be told from these images"}[check.kinds.kinds]
         rows.append(
-            ("lens types", words + ("" if check.type_shift == 0 else ", in another order than in the file"))
+            (
+                "lens types",
+                words + ("" if check.types_seen is None else ", in another order than in the file"),
+            )
         )
     if check.profile is not None:
         radius = check.profile.radius
