@@ -28,6 +28,7 @@ def test_finds(layout: str, pitch: float, rotation: float, look: Look) -> None:
     truth = Grid.regular(layout, pitch, rotation, (160.3, 152.8))  # type: ignore[arg-type]
     fit = find_grid(raw_image(truth, look))
     assert fit.grid.layout == layout
+    assert abs(fit.grid.rotation) < (0.53 if layout == "hexagonal" else 0.79)
     assert centre_rms(fit.grid, truth, look.shape) < max(0.1, 3 * fit.centre_sigma)
 
 

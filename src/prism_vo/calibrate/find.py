@@ -13,12 +13,20 @@ from prism_vo.calibrate.centre import centre_grid
 from prism_vo.calibrate.features import FeatureMap, edge_map, grey_frames, light_map
 from prism_vo.calibrate.fit import SURROUNDINGS, GridFit, fit_feature
 from prism_vo.calibrate.grid import Grid, GridUncertainError
-from prism_vo.calibrate.periods import NEARLY_ALL, calm_corners, explained_share, full_period, lens_lattice
-from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, candidates, spectral_peaks
+from prism_vo.calibrate.periods import (
+    HOPELESS,
+    LEAST_SHARE,
+    NEARLY_ALL,
+    calm_corners,
+    explained_share,
+    full_period,
+    lens_lattice,
+)
+from prism_vo.calibrate.spectrum import LARGEST_PITCH, SMALLEST_PITCH, SYMMETRY, candidates, spectral_peaks
 from prism_vo.calibrate.waves import follow_waves
 
 MOST_TRIED = 6  # lattices that are looked at more closely
-LOOK_PX = 1280  # a side of the middle part of the image in which they are compared
+LOOK_PX = 1024  # a side of the middle part of the image in which they are compared
 BLOCK_PX, BLOCK_TOLERANCE = (
     8,
     0.02,
@@ -67,7 +75,7 @@ def likeliest_grid(feature: FeatureMap) -> Grid | None:
             continue
         tried.append(_Tried(grid, explained_share(middle, grid)))
     most = max((t.explained for t in tried), default=0.0)
-    if most <= 0:
+    if most < HOPELESS * LEAST_SHARE[feature.name]:
         return None
     finest = min((t for t in tried if t.explained >= NEARLY_ALL * most), key=lambda t: t.grid.pitch).grid
     period = centre_grid(middle, full_period(middle, finest))
@@ -93,6 +101,9 @@ def _middle(feature: FeatureMap) -> FeatureMap:
 def _in_whole_image(grid: Grid, feature: FeatureMap, part: FeatureMap) -> Grid:
     """The grid of the middle part in pixels of the whole image, with its origin near the middle."""
     rows, columns = ((whole - some) // 2 for whole, some in zip(feature.values.shape, part.values.shape))
-    moved = Grid(grid.layout, grid.axes, grid.origin + np.array([columns, rows]))
+    turn = SYMMETRY[grid.layout]
+    rotation = grid.rotation - turn * round(grid.rotation / turn)
+    corner = (float(grid.origin[0] + columns), float(grid.origin[1] + rows))
+    moved = Grid.regular(grid.layout, grid.pitch, rotation, corner)
     middle = np.array([feature.values.shape[1], feature.values.shape[0]]) / 2 - 0.5
-    return Grid(grid.layout, grid.axes, moved.points(np.rint(moved.cells(middle))))
+    return Grid(grid.layout, moved.axes, moved.points(np.rint(moved.cells(middle))))

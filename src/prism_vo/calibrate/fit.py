@@ -17,7 +17,7 @@ from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
 from prism_vo.calibrate.offsets import lens_offsets
-from prism_vo.calibrate.periods import chessboard
+from prism_vo.calibrate.periods import HOPELESS, LEAST_SHARE, LEAST_SYMMETRY, chessboard, explained_share
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.calibrate.zones import ZONES, Zones, zone_offsets
 
@@ -115,12 +115,14 @@ def fit_grid(images: Sequence[NDArray[Any]] | NDArray[Any], start: Grid, *, shea
 def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFit:
     """The fit on one feature map; refuses where that does not show a grid."""
     grid = nearest_equal_grid(centre_grid(feature, follow_waves(feature.values, start)), start)
+    if explained_share(feature, grid) < HOPELESS * LEAST_SHARE[feature.name]:
+        raise GridUncertainError("These images show no micro-lens grid; give a white image or more images.")
     shape = feature.values.shape
     steps = 0
     while steps < MOST_STEPS:
         steps += 1
         measured = lens_offsets(feature, grid, mean_cell(feature.values, grid))
-        zones = zone_offsets(measured, shape)
+        zones = zone_offsets(measured, shape, grid.pitch)
         lattice = fit_lattice(zones, shear)
         better = corrected(grid, lattice)
         moved = float(centre_distance(grid, better, shape).max(initial=0.0))
@@ -137,7 +139,8 @@ def fit_feature(feature: FeatureMap, start: Grid, shear: bool = False) -> GridFi
         steps,
         (shape[0], shape[1]),
     )
-    _refuse_the_uncertain(fit, moved)
+    share, even = explained_share(feature, grid), explained_share(feature, grid, with_symmetry=True)
+    _refuse_the_uncertain(fit, moved, share if even > LEAST_SYMMETRY * share else 0.0)
     return fit
 
 
@@ -159,12 +162,9 @@ def recognised_share(feature: FeatureMap, grid: Grid) -> float:
     return shown / max(seen, 1)
 
 
-def _refuse_the_uncertain(fit: GridFit, moved: float) -> None:
-    if (
-        fit.recognised < RECOGNISED
-        or moved > RESTLESS_PX
-        or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch
-    ):
+def _refuse_the_uncertain(fit: GridFit, moved: float, explained: float) -> None:
+    shown = fit.recognised >= RECOGNISED and explained >= LEAST_SHARE[fit.feature]
+    if not shown or moved > RESTLESS_PX or fit.centre_sigma > LARGEST_SIGMA * fit.grid.pitch:
         raise GridUncertainError(
             f"The micro-lens grid is not clear in these images (recognised in {fit.recognised:.0%} of the lenses); "
             "give a white image, or more images with texture and light everywhere."

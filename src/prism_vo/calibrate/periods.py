@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.calibrate.cell import cell_bins, fold, fold_parts, symmetric
-from prism_vo.calibrate.features import FeatureMap
+from prism_vo.calibrate.features import FeatureMap, FeatureName
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid, Layout
-from prism_vo.calibrate.spectrum import LARGEST_PERIOD
+from prism_vo.calibrate.spectrum import LARGEST_PITCH
 from prism_vo.calibrate.zones import ZONES
 
 PATCH = 13  # samples a side of a micro-image whose shape is compared
@@ -42,6 +42,15 @@ MULTIPLES: dict[Layout, tuple[tuple[tuple[int, int], tuple[int, int]], ...]] = {
         ((3, 0), (0, 3)),
     ),
 }
+LEAST_SHARE: dict[FeatureName, float] = {
+    # of the variance of the feature that must have the grid's period; grids showed at least 0.3 and 0.013,
+    # the light of images with vignetting removed at most 0.002
+    "light": 0.02,
+    "edges": 0.002,
+}
+LEAST_SYMMETRY = 0.5  # of that share: stripes in one direction have a third, micro-images nearly all
+HOPELESS = 0.25  # of that share, with a grid that is right to a pixel: no step will help
+LARGEST_MULTIPLE = 3.0 * LARGEST_PITCH  # px: of which a wrong lattice may be a fraction
 LEAST_LIKENESS = 0.55  # correlation of the micro-images of two classes
 
 
@@ -50,13 +59,15 @@ def chessboard() -> NDArray[np.uint8]:
     return np.asarray(np.indices((ZONES, ZONES)).sum(0) % 2, np.uint8)
 
 
-def explained_share(feature: FeatureMap, grid: Grid) -> float:
+def explained_share(feature: FeatureMap, grid: Grid, with_symmetry: bool = False) -> float:
     """Share of the feature's variance that has the period of the grid.
 
     The product of two mean cells, from the two colours of a chessboard of zones: noise and content average to
-    nothing in it, however many bins the cell has.
+    nothing in it, however many bins the cell has. ``with_symmetry`` counts only what also has the grid's symmetry.
     """
     one, other = fold_parts(feature.values, grid, cell_bins(grid.pitch), chessboard())
+    if with_symmetry:
+        one, other = symmetric(one, grid.layout), symmetric(other, grid.layout)
     share = float(((one - one.mean()) * (other - other.mean())).mean())
     return share / max(float(feature.values.var()), 1e-12)
 
@@ -68,7 +79,7 @@ def full_period(feature: FeatureMap, grid: Grid) -> Grid:
         coarser = [
             Grid(grid.layout, np.array(steps) @ grid.axes, grid.origin) for steps in MULTIPLES[grid.layout]
         ]
-        shares = [explained_share(feature, c) if c.pitch <= LARGEST_PERIOD else 0.0 for c in coarser]
+        shares = [explained_share(feature, c) if c.pitch <= LARGEST_MULTIPLE else 0.0 for c in coarser]
         if share >= NEARLY_ALL * max(shares):
             return grid
         most = max(shares)

@@ -62,13 +62,15 @@ def follow_waves(values: Floats, grid: Grid) -> Grid:
 def _drift(amplitude: Array) -> tuple[Array, float]:
     """Cycles a zone (2,) by which a wave's phase runs away, and its power against the mean."""
     power = np.abs(np.fft.fft2(amplitude, (PADDED, PADDED))) ** 2
-    row, column = np.unravel_index(int(power.argmax()), power.shape)
-    peak = [
-        np.mod(index + _vertex(*power.take([index - 1, index, index + 1], axis=axis, mode="wrap").take(
-            other, axis=1 - axis)) + PADDED / 2, PADDED) - PADDED / 2
-        for index, other, axis in ((column, row, 1), (row, column, 0))
-    ]  # fmt: skip
-    return np.array(peak) / PADDED, float(power[row, column] / max(power.mean(), 1e-30))
+    row, column = divmod(int(power.argmax()), PADDED)
+    drift = np.array([_peak_place(power[row], column), _peak_place(power[:, column], row)])
+    return drift / PADDED, float(power[row, column] / max(power.mean(), 1e-30))
+
+
+def _peak_place(line: Array, index: int) -> float:
+    """Place of a peak of a periodic line to a fraction of a step, negative in its second half."""
+    place = index + _vertex(line[index - 1], line[index], line[(index + 1) % len(line)])
+    return place - len(line) if place >= len(line) / 2 else place
 
 
 def _vertex(before: float, here: float, after: float) -> float:

@@ -11,6 +11,7 @@ from prism_vo.arrays import Array, Integers, Mask
 from prism_vo.calibrate.offsets import LensOffsets
 
 ZONES = 8  # a side
+PITCHES_PER_ZONE = 4.0  # at least, a side
 FEWEST_LENSES = 4  # a zone with fewer says nothing
 LEAST_STRENGTH, MOST_STRENGTH = (
     0.2,
@@ -40,9 +41,9 @@ class Zones:
         return np.asarray(np.isfinite(self.offset).all(-1) & np.isfinite(self.sigma).all(-1))
 
 
-def zone_offsets(measured: LensOffsets, image_shape: tuple[int, ...], zones: int = ZONES) -> Zones:
-    """Robust weighted mean of the offsets in ``zones`` × ``zones`` equal parts of the sensor."""
-    rows, columns = (max(1, min(zones, side // 8)) for side in image_shape[:2])
+def zone_offsets(measured: LensOffsets, image_shape: tuple[int, ...], pitch: float) -> Zones:
+    """Robust weighted mean of the offsets in up to ZONES × ZONES equal parts of the sensor."""
+    rows, columns = (int(np.clip(side / (PITCHES_PER_ZONE * pitch), 2, ZONES)) for side in image_shape[:2])
     centres, strength = measured.lenses.centres, measured.strength
     usable = np.isfinite(measured.offset).all(-1) & (strength > 0) & measured.visible
     typical = float(np.median(strength[usable])) if usable.any() else 1.0
