@@ -4,7 +4,9 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 DEMO_STAMP := .venv/.installed-for-demo
 
-.PHONY: test demo lint bench clean
+OLDEST := .venv-oldest
+
+.PHONY: test test-oldest demo lint bench docs figures clean
 
 test: lint
 	$(PY) -m pytest
@@ -13,6 +15,17 @@ lint: $(STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+
+# the tests with exactly the lower bounds of pyproject.toml; its own cache, as compiled kernels belong to one version of Numba
+test-oldest: $(OLDEST)/.installed
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest
+
+docs: $(STAMP)
+	$(PY) -m zensical build --strict --config-file mkdocs.yml
+
+figures: $(STAMP)
+	$(PY) docs/figures/draw.py
+	$(PY) tools/import_graph_figure.py
 
 demo: $(DEMO_STAMP)
 	$(PY) -m prism_vo demo
@@ -23,6 +36,12 @@ bench: $(STAMP)
 $(STAMP): pyproject.toml $(PY)
 	$(PY) -m pip install -q --disable-pip-version-check -e ".[dev]"
 	touch $(STAMP) $(DEMO_STAMP)
+
+$(OLDEST)/.installed: pyproject.toml tools/oldest.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python tools/oldest.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install -q --disable-pip-version-check -r $(OLDEST)/oldest.txt -e .
+	touch $@
 
 # less than the tests need; unpacking is silent for long, so a line says every 3 s that it goes on
 $(DEMO_STAMP): pyproject.toml $(PY)
@@ -36,4 +55,4 @@ $(PY):
 	while kill -0 $$job 2>/dev/null; do echo "making .venv"; sleep 3; done; wait $$job || { rm -rf .venv; exit 1; }
 
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv $(OLDEST) .cache site build dist

@@ -23,11 +23,12 @@ from prism_vo import pipeline
 from prism_vo.arrays import Floats
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
-from prism_vo.datasets.sequence import Sequence
+from prism_vo.datasets.source import Sequence
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.lightfield import Decoder
 from prism_vo.odometry import Odometry
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
+from prism_vo.sensor import Sensor
 from prism_vo.simulate.options import SimulateOptions
 from prism_vo.simulate.render import ViewTruth
 from prism_vo.simulate.write import Simulation, simulate_sequence
@@ -45,10 +46,8 @@ HEADER = (
 STAGES = ("decode", "pyramid", "track", "trace", "optimise", "refine", "select", "measure", "reference")
 
 
-class ExactSensor:
+class ExactSensor(Sensor):
     """Depth looked up in exact maps, with Gaussian noise of a given σ(ρ_v); images are given."""
-
-    variance_power = 0.0
 
     def __init__(self, view: FocusedView, depth: list[Floats], sigma: float) -> None:
         self.view, self._depth, self._sigma = view, depth, sigma

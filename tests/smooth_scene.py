@@ -16,17 +16,17 @@ def small_view(width: int = 128, height: int = 96, focal: float = 160.0) -> Focu
     f, b, gap = 16.0, 15.3, 0.35
     lam = b / (b + gap)
     return FocusedView(
-        "central",
-        width,
-        height,
-        focal,
-        width / 2 - 0.7,
-        height / 2 + 0.4,
-        0.0,
-        (b + gap) * (f - b) / (gap * f),
-        b * (b + gap) / gap * 1e-3,
-        1.0 - lam,
-        lam,
+        name="central",
+        width=width,
+        height=height,
+        focal_px=focal,
+        cx=width / 2 - 0.7,
+        cy=height / 2 + 0.4,
+        z0=0.0,
+        w_infinity=(b + gap) * (f - b) / (gap * f),
+        kappa=b * (b + gap) / gap * 1e-3,
+        alpha=1.0 - lam,
+        beta=lam,
     )
 
 

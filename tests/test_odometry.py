@@ -106,7 +106,7 @@ def test_without_depth_terms_the_start_alone_gives_the_scale() -> None:
     frames, truth = wall(16)
     odometry, reports = track(list(frames[:10]), replace(Config(), variant="plenoptic"))
     assert {r.status for r in reports} == {"ok", "keyframe"}
-    assert odometry.window._energy(odometry.window.points).eta == 0.0
+    assert odometry.window.depth(odometry.window.points) is None and odometry.window.eta == 0.0
     moved = np.linalg.norm(odometry.trajectory().poses[-1][:3, 3])
     assert moved == pytest.approx(np.linalg.norm(truth[9][:3, 3] - truth[0][:3, 3]), rel=0.02)
 

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import pytest
 import yaml
-from decoded_frames import CAMERA, FrameList, black_frame, wall
+from decoded_frames import CAMERA, VIEW, FrameList, black_frame, wall
 
 from prism_vo.cli import main
 from prism_vo.cloud import read_ply
@@ -20,6 +20,7 @@ from prism_vo.errors import InputError
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.pipeline import RunResult, run
+from prism_vo.sensor import DecodedSensor
 from prism_vo.simulate import Renderer, SensorModel, plane_scene
 from prism_vo.trajectory import Trajectory, read_trajectory
 from prism_vo.types import DecodedFrame, RawFrame
@@ -226,3 +227,18 @@ def test_seed_and_variant_are_settings_of_the_command(tmp_path: Path) -> None:
     assert settings["seed"] == 5 and settings["variant"] == "plenoptic"
     assert len(read_trajectory(tmp_path / "o" / "trajectory.txt")) == 3
     assert Config().seed == 0
+
+
+def test_the_last_frames_are_refined_like_all_others() -> None:
+    """Frames after the last keyframe are located once more at the end of a run, too."""
+    frames = sequence(10)
+    result = run(frames, threads=False)
+    assert result.reports[-1].status == "ok", "the last frame must not be a keyframe for this test"
+    by_hand = Odometry(frames.camera, sensor=DecodedSensor(VIEW), threads=False)
+    for frame in frames:
+        by_hand(frame)
+    tracked = by_hand.trajectory().poses[-1]
+    by_hand.finish()
+    refined = by_hand.trajectory().poses[-1]
+    assert (tracked != refined).any()
+    np.testing.assert_array_equal(result.trajectory.poses[-1], refined)

@@ -91,7 +91,7 @@ def camera_figure() -> Drawing:
         )
     d.dot(*point, NEAR)
     d.dot(*virtual, NEAR)
-    d.text(60, 95, "point at depth z_C", NEAR, "start")
+    d.text(24, 76, "point at depth z_C", NEAR, "start")
     d.text(image, 246, "virtual image", NEAR)
     d.text(lens, 30, "main lens, f_L")
     d.text(array - 4, 30, "micro-lenses", FAR)
@@ -132,8 +132,8 @@ def flow_figure() -> Drawing:
         d.line((x + 2, 57), (x + 22, 57), arrow=True)
     low = [
         (195, "measure", "ρ_v and σ at points"),
-        (370, "mapping/select", "pixels become candidates"),
-        (545, "mapping/window", "photo + depth terms"),
+        (370, "points/select", "pixels become candidates"),
+        (545, "window/window", "photo + depth terms"),
         (720, "marginalise", "prior of what left"),
     ]
     for x, title, detail in low:

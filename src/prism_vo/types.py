@@ -65,6 +65,18 @@ InputFrame = RawFrame | DecodedFrame  # what a recording hands out, and a sensor
 
 
 @dataclass(frozen=True)
+class UnreadableFrame:
+    """A frame that is there but cannot be used: damaged, empty, of another size."""
+
+    index: int
+    time: float  # s
+    reason: str  # one sentence
+
+
+SourceFrame = InputFrame | UnreadableFrame  # what a source of frames may come up with
+
+
+@dataclass(frozen=True)
 class Frame:
     """One image on its way through tracking and mapping."""
 

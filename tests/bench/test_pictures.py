@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from plane_scene import Relief, decoded, pinhole_view, write_decoded_sequence
 
 from prism_vo import se3
 from prism_vo.baselines.spo import light_field_depth
@@ -18,9 +18,6 @@ from prism_vo.bench.run import run_bench
 from prism_vo.bench.scene_figures import DepthView, depth_figure, error_by_distance, map_points
 from prism_vo.bench.summary import Summary
 from prism_vo.report.plots import save_figure
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "baselines"))
-from plane_scene import Relief, decoded, pinhole_view, write_decoded_sequence
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from prism_vo.mapping.points import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 
 from prism_vo import pipeline
+from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.report import charts, pictures
 from prism_vo.report.snapshots import (
     SelectedPoints,
@@ -98,11 +100,14 @@ def test_every_stage_that_is_timed_is_explained_and_counted_once(reported: pipel
 
 
 def test_album_is_bounded_and_evenly_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prism_vo.report.snapshots.take_snapshot", lambda report, frame, window: report)
+    monkeypatch.setattr(
+        "prism_vo.report.snapshots.take_snapshot", lambda report, frame, source, window: report
+    )
     album = SnapshotAlbum(most=12)
 
     class Odometry:
         window = None
+        frame = SimpleNamespace(source=None)
 
     for k in range(1000):
         album.offer(k, None, Odometry())  # type: ignore[arg-type]

@@ -99,7 +99,7 @@ def test_lenses_focused_at_the_plane_are_the_sharpest():
     data["main_lens"]["principal_point_px"], data["mla"]["origin_px"] = (238.2, 243.9), (240.3, 238.1)
     cal = type(cal).model_validate(data)
     f, b0, B = cal.main_lens.focal_length_mm, cal.main_lens.mla_distance_mm, cal.mla.sensor_distance_mm
-    tables = sensor_rays(cal, 0.9, 4)
+    tables = sensor_rays(cal, 0.9, 4).tables
     for kind, lens in enumerate(cal.mla.lens_types):
         image_distance = b0 + B * lens.focus_virtual_depth
         depth = f * image_distance / (image_distance - f) * 1e-3

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct alignment on one level: Jacobian, known motions, weights by depth variance."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from alignments import problem
 from smooth_scene import Waves
 
 from prism_vo import se3
-from prism_vo.tracking.align import ReferenceLevel, _normal_equations, align_level
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.tracking.align import (
+    Alignment,
+    ReferencePixels,
+    RobustWeights,
+    Warp,
+    _normal_equations,
+    align_level,
+)
 from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.pyramid import Level
 
 MOTION = se3.exp(np.array([0.03, -0.02, 0.02, 0.01, -0.015, 0.02]))
 
 
 def kernel(
     image,
-    level: Level,
-    reference: ReferenceLevel,
+    level: Pinhole,
+    reference: ReferencePixels,
     pose,
     gain=1.0,
     offset=0.0,
@@ -29,27 +34,43 @@ def kernel(
 ):
     """(energy, H, b, visible, inliers) with plain numbers."""
     h, b = np.empty((6, 6)), np.empty(6)
-    f = np.float32
     energy, visible, inliers = _normal_equations(
-        image, f(level.focal), f(level.cx), f(level.cy), pose[:3, :3].astype(f), pose[:3, 3].astype(f), f(gain),
-        f(offset), reference.ray_x, reference.ray_y, reference.inv_depth, reference.variance, reference.color,
-        f(noise), f(huber), f(cutoff), h, b,
-    )  # fmt: skip
+        image,
+        level.intrinsics,
+        Warp.of(pose, Brightness(gain, offset)),
+        reference,
+        RobustWeights.of(noise, huber, cutoff),
+        h,
+        b,
+    )
     return energy, h, b, visible, inliers
 
 
-def one_pixel(seed: int) -> tuple[np.ndarray, Level, ReferenceLevel, np.ndarray]:
+def align(
+    image: np.ndarray,
+    level: Pinhole,
+    reference: ReferencePixels,
+    start: np.ndarray,
+    brightness: Brightness | None = None,
+    iterations: int = 30,
+) -> Alignment:
+    """With the weights that tracking uses."""
+    weights = RobustWeights.of(noise=4.0, huber=9.0, cutoff=20.0)
+    return align_level(image, level, reference, start, brightness or Brightness(), weights, iterations)
+
+
+def one_pixel(seed: int) -> tuple[np.ndarray, Pinhole, ReferencePixels, np.ndarray]:
     """A single residual on a linear image: interpolation and its gradient are exact there."""
     rng = np.random.default_rng(seed)
-    level = Level(120, 90, 150.0, 60.0, 45.0)
+    level = Pinhole(120, 90, 150.0, 60.0, 45.0)
     y, x = np.mgrid[:90, :120].astype(np.float64)
     slope = rng.normal(0, 1.5, 2)
     image = np.stack([100 + slope[0] * x + slope[1] * y, 0 * x + slope[0], 0 * x + slope[1]], -1)
     one = [np.array([value], np.float32) for value in (0.11, -0.07, 0.8, 1e-12, 100.0)]
-    return np.ascontiguousarray(image, dtype=np.float32), level, ReferenceLevel(*one), slope
+    return np.ascontiguousarray(image, dtype=np.float32), level, ReferencePixels(*one), slope
 
 
-def exact_residual(level: Level, reference: ReferenceLevel, slope: np.ndarray, pose: np.ndarray) -> float:
+def exact_residual(level: Pinhole, reference: ReferencePixels, slope: np.ndarray, pose: np.ndarray) -> float:
     ray = np.array([float(reference.ray_x[0]), float(reference.ray_y[0]), 1.0])
     p = pose[:3, :3] @ ray + pose[:3, 3] * float(reference.inv_depth[0])
     x, y = level.focal * p[0] / p[2] + level.cx, level.focal * p[1] / p[2] + level.cy
@@ -79,7 +100,7 @@ def test_jacobian_equals_central_differences(seed: int) -> None:
 def test_a_known_motion_is_recovered(seed: int) -> None:
     image, level, reference = problem(MOTION, seed)
     start = se3.exp(np.array([0.004, -0.004, 0.003, 0.004, -0.003, 0.002])) @ MOTION
-    found = align_level(image, level, reference, start, Brightness(), 4.0, 9.0, 20.0, 30)
+    found = align(image, level, reference, start)
     error = se3.log(found.T_frame_ref @ se3.inverse(MOTION))
     assert np.linalg.norm(error[:3]) < 2e-4 * 1.5
     assert np.linalg.norm(error[3:]) < 2e-4
@@ -89,20 +110,20 @@ def test_a_known_motion_is_recovered(seed: int) -> None:
 def test_brightness_is_taken_into_account() -> None:
     image, level, reference = problem(MOTION)
     brighter = (1.2 * image + np.array([7.0, 0, 0])).astype(np.float32)
-    right = align_level(brighter, level, reference, MOTION, Brightness(1.2, 7.0), 4.0, 9.0, 20.0, 30)
-    wrong = align_level(brighter, level, reference, MOTION, Brightness(), 4.0, 9.0, 20.0, 30)
+    right = align(brighter, level, reference, MOTION, Brightness(1.2, 7.0))
+    wrong = align(brighter, level, reference, MOTION)
     assert right.rms < 1.5 and wrong.rms > 5.0
 
 
 def test_a_wrong_depth_pulls_less_the_less_certain_it_is() -> None:
     image, level, reference = problem(MOTION)
-    wrong = np.arange(len(reference)) % 3 == 0
+    wrong = np.arange(len(reference.ray_x)) % 3 == 0
     depth = np.where(wrong, reference.inv_depth * 1.1, reference.inv_depth).astype(np.float32)
     errors = []
     for sigma in (1e-4, 0.05, 0.2, 1.0):
         variance = np.where(wrong, np.float32(sigma**2), reference.variance).astype(np.float32)
-        spoilt = replace(reference, inv_depth=depth, variance=variance)
-        found = align_level(image, level, spoilt, MOTION, Brightness(), 4.0, 9.0, 20.0, 30)
+        spoilt = reference._replace(inv_depth=depth, variance=variance)
+        found = align(image, level, spoilt, MOTION)
         errors.append(np.linalg.norm(se3.log(found.T_frame_ref @ se3.inverse(MOTION))))
     assert (np.diff(errors) < 0).all()
     assert errors[2] < 0.5 * errors[0] and errors[3] < 0.1 * errors[0]
@@ -112,7 +133,7 @@ def test_without_motion_an_uncertain_depth_weighs_as_much_as_a_certain_one() -> 
     """∂r/∂q vanishes without translation: the weight is σ²/(σ² + (∂r/∂q)² σ_q²) = 1."""
     image, level, reference = problem(np.eye(4))
     _, certain, *_ = kernel(image, level, reference, np.eye(4))
-    vague = replace(reference, variance=np.full(len(reference), 1.0, np.float32))
+    vague = reference._replace(variance=np.full(len(reference.ray_x), 1.0, np.float32))
     _, uncertain, *_ = kernel(image, level, vague, np.eye(4))
     np.testing.assert_allclose(uncertain, certain, rtol=1e-5)
     _, moved, *_ = kernel(image, level, vague, MOTION)
@@ -123,11 +144,11 @@ def test_weight_is_the_documented_one() -> None:
     image, level, reference, slope = one_pixel(2)
     pose = se3.exp(np.array([0.1, -0.05, 0.08, 0, 0, 0]))
     _, h0, *_ = kernel(image, level, reference, pose, huber=1e6)
-    vague = replace(reference, variance=np.array([0.01], np.float32))
+    vague = reference._replace(variance=np.array([0.01], np.float32))
     _, h1, *_ = kernel(image, level, vague, pose, huber=1e6)
     step = 1e-5
-    up = replace(reference, inv_depth=reference.inv_depth.astype(np.float64) + step)
-    down = replace(reference, inv_depth=reference.inv_depth.astype(np.float64) - step)
+    up = reference._replace(inv_depth=reference.inv_depth.astype(np.float64) + step)
+    down = reference._replace(inv_depth=reference.inv_depth.astype(np.float64) - step)
     by_depth = (exact_residual(level, up, slope, pose) - exact_residual(level, down, slope, pose)) / (
         2 * step
     )
@@ -147,23 +168,19 @@ def test_points_behind_or_out_of_view_are_not_visible_and_saturated_ones_are_no_
 
 def test_too_few_points_give_no_pose_and_no_error() -> None:
     image, level, reference = problem(np.eye(4))
-    few = ReferenceLevel(
-        *(getattr(reference, n)[:3] for n in ("ray_x", "ray_y", "inv_depth", "variance", "color"))
-    )
-    found = align_level(image, level, few, np.eye(4), Brightness(), 4.0, 9.0, 20.0, 10)
+    few = ReferencePixels(*(column[:3] for column in reference))
+    found = align(image, level, few, np.eye(4), iterations=10)
     assert found.rms == np.inf
-    none = ReferenceLevel(
-        *(getattr(reference, n)[:0] for n in ("ray_x", "ray_y", "inv_depth", "variance", "color"))
-    )
-    assert align_level(image, level, none, np.eye(4), Brightness(), 4.0, 9.0, 20.0, 10).visible == 0
+    none = ReferencePixels(*(column[:0] for column in reference))
+    assert align(image, level, none, np.eye(4), iterations=10).visible == 0
 
 
 def test_flat_images_do_not_move_the_pose() -> None:
     _, level, reference = problem(np.eye(4))
     flat = np.zeros((level.height, level.width, 3), np.float32)
     flat[..., 0] = 100.0
-    found = align_level(flat, level, replace(reference, color=np.full(len(reference), 100.0, np.float32)), MOTION,
-                        Brightness(), 4.0, 9.0, 20.0, 10)  # fmt: skip
+    grey = reference._replace(color=np.full(len(reference.ray_x), 100.0, np.float32))
+    found = align(flat, level, grey, MOTION, iterations=10)
     np.testing.assert_allclose(found.T_frame_ref, MOTION, atol=1e-9)
 
 

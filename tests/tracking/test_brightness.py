@@ -7,6 +7,7 @@ import pytest
 from smooth_scene import SmoothScene, sideways_poses, small_view
 
 from prism_vo import se3
+from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness import (
     LEAST_MATCH,
     Blurred,
@@ -15,10 +16,10 @@ from prism_vo.tracking.brightness import (
     blurred,
     measure_brightness,
 )
-from prism_vo.tracking.pyramid import Level, image_pyramid, levels_of
+from prism_vo.tracking.pyramid import image_pyramid, levels_of
 
 SIZE, FOCAL = 160, 200.0
-LEVEL = Level(SIZE, SIZE, FOCAL, SIZE / 2, SIZE / 2)
+LEVEL = Pinhole(SIZE, SIZE, FOCAL, SIZE / 2, SIZE / 2)
 
 
 def sharp_texture(seed: int) -> np.ndarray:

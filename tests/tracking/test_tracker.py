@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coarse-to-fine tracking over the smooth scene."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from smooth_scene import SmoothScene, small_view
@@ -8,25 +10,33 @@ from smooth_scene import SmoothScene, small_view
 from prism_vo import se3
 from prism_vo.config import TrackConfig
 from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.pyramid import image_pyramid
-from prism_vo.tracking.tracker import Reference, Tracker, dilate, motion_guesses
+from prism_vo.tracking.motion import Motion
+from prism_vo.tracking.reference import KeyframeDepth, Reference, dilate
+from prism_vo.tracking.tracker import Tracker
+from prism_vo.types import DecodedFrame, Frame
 
 VIEW, SCENE = small_view(256, 192, 320.0), SmoothScene.build(2, finest=0.1)
 
 
-def setting(every: int = 5) -> tuple[Tracker, Reference]:
+def setting(scene: SmoothScene = SCENE, every: int = 5) -> tuple[Tracker, Reference]:
     tracker = Tracker(VIEW, TrackConfig())
-    image, q = SCENE.image(VIEW, np.eye(4))
+    image, q = scene.image(VIEW, np.eye(4))
     known = np.zeros(image.shape, bool)
     known[6:-6:every, 6:-6:every] = True
     depth = np.where(known, q, np.nan).astype(np.float32)
     variance = np.where(known, 1e-6, np.inf).astype(np.float32)
-    return tracker, tracker.reference(7, image_pyramid(image, tracker.count), depth, variance)
+    keyframe = KeyframeDepth(7, np.eye(4), np.zeros(2), 1.0, image, depth, variance)
+    return tracker, tracker.reference(keyframe)
 
 
-def frame(pose: np.ndarray, gain: float = 1.0, offset: float = 0.0) -> list[np.ndarray]:
+def pyramid(pose: np.ndarray, gain: float = 1.0, offset: float = 0.0) -> list[np.ndarray]:
     image, _ = SCENE.image(VIEW, pose)
-    return image_pyramid((gain * image + offset).astype(np.float32), Tracker(VIEW, TrackConfig()).count)
+    return Tracker(VIEW, TrackConfig()).pyramid((gain * image + offset).astype(np.float32))
+
+
+def frame_of(image: np.ndarray, exposure: float | None = None) -> Frame:
+    focused = DecodedFrame(1, 0.1, VIEW, image, None, None, None, exposure)
+    return Frame.of(focused, focused, Tracker(VIEW, TrackConfig()).pyramid(image))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +45,7 @@ def frame(pose: np.ndarray, gain: float = 1.0, offset: float = 0.0) -> list[np.n
 def test_motions_of_several_pixels_are_found_from_rest(motion: list[float]) -> None:
     tracker, reference = setting()
     pose = se3.exp(np.array(motion))
-    track = tracker.track(frame(pose, 1.15, 4.0), reference, [np.eye(4)], Brightness())
+    track = tracker.align(pyramid(pose, 1.15, 4.0), reference, [np.eye(4)], Brightness())
     error = se3.log(track.T_frame_ref @ se3.inverse(pose))
     assert track.ok
     assert np.linalg.norm(error[:3]) < 1e-3 and np.linalg.norm(error[3:]) < 1e-3
@@ -51,7 +61,7 @@ def test_the_best_of_several_guesses_wins() -> None:
         se3.exp(np.array([0, 0, 0, 0.2, 0, 0.1])),
         se3.exp(np.array([0.09, 0, 0, 0, 0.14, 0])),
     ]
-    track = tracker.track(frame(pose), reference, guesses, Brightness())
+    track = tracker.align(pyramid(pose), reference, guesses, Brightness())
     assert track.ok
     assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(pose))) < 2e-3
 
@@ -66,26 +76,18 @@ def test_images_that_show_something_else_are_not_tracked(kind: str) -> None:
         "noise": np.random.default_rng(0).uniform(0, 255, shape),
         "another place": SmoothScene.build(77, finest=0.1).image(VIEW, np.eye(4))[0],
     }
-    pyramid = image_pyramid(images[kind].astype(np.float32), tracker.count)
-    guesses = motion_guesses(np.eye(4), np.eye(4), rotations=True)
-    assert not tracker.track(pyramid, reference, guesses, Brightness()).ok
+    image = images[kind].astype(np.float32)
+    guesses = Motion().guesses(reference.T_view_world, rotations=True)
+    assert not tracker.align(tracker.pyramid(image), reference, guesses, Brightness()).ok
+    assert not tracker.track(frame_of(image), reference, Motion()).ok
 
 
 def test_a_dull_image_of_something_else_is_not_tracked_although_every_residual_is_small() -> None:
     """Contrast of 6 grey: all residuals stay below the cutoff, only the correlation can tell."""
     scene, other = (SmoothScene.build(seed, finest=0.1, contrast=6.0) for seed in (2, 77))
-    tracker = Tracker(VIEW, TrackConfig())
-    image, q = scene.image(VIEW, np.eye(4))
-    known = np.zeros(image.shape, bool)
-    known[6:-6:5, 6:-6:5] = True
-    reference = tracker.reference(
-        0, image_pyramid(image, tracker.count), np.where(known, q, np.nan).astype(np.float32),
-        np.where(known, 1e-6, np.inf).astype(np.float32),
-    )  # fmt: skip
+    tracker, reference = setting(scene)
     same, foreign = (
-        tracker.track(
-            image_pyramid(s.image(VIEW, np.eye(4))[0], tracker.count), reference, [np.eye(4)], Brightness()
-        )
+        tracker.align(tracker.pyramid(s.image(VIEW, np.eye(4))[0]), reference, [np.eye(4)], Brightness())
         for s in (scene, other)
     )
     assert same.ok and not foreign.ok
@@ -102,15 +104,34 @@ def test_flow_separates_rotation_from_translation() -> None:
     assert both == pytest.approx(alone) and both == pytest.approx(0.03 / 1.5 * 640.0, rel=0.15)
 
 
-def test_motion_guesses_hold_the_constant_motion_and_rest() -> None:
-    previous, step = se3.exp(np.array([0.1, 0, 0, 0, 0, 0.1])), se3.exp(np.array([0.02, 0.01, 0, 0.01, 0, 0]))
-    guesses = motion_guesses(previous, step, rotations=False)
-    np.testing.assert_allclose(guesses[0], step @ previous)
-    np.testing.assert_allclose(guesses[1], step @ step @ previous)
-    half = guesses[2] @ se3.inverse(previous)
-    np.testing.assert_allclose(half @ half, step, atol=1e-12)
-    np.testing.assert_allclose(guesses[3], previous)
-    assert len(motion_guesses(previous, step, rotations=True)) > len(guesses)
+def test_a_moving_camera_is_followed_from_its_last_pose() -> None:
+    """Reference elsewhere in the world than at its origin: poses and brightness come out absolute."""
+    tracker, reference = setting()
+    here = se3.exp(np.array([0.4, -0.2, 0.1, 0.1, 0.2, -0.3]))
+    reference = replace(reference, T_view_world=here, affine=np.array([0.2, 3.0]), exposure=0.01)
+    step = se3.exp(np.array([0.02, 0.0, 0.0, 0.0, 0.01, 0.0]))
+    motion = Motion(step @ here, step, exposure=0.01)
+    image = (1.5 * SCENE.image(VIEW, step @ step)[0] + 4.0).astype(np.float32)
+    frame = frame_of(image, exposure=0.015)
+    track = tracker.track(frame, reference, motion)
+    assert track.ok
+    assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(step @ step))) < 2e-3
+    assert track.brightness.gain == pytest.approx(1.5, rel=0.01)
+    posed = reference.place(frame, track.T_frame_ref, track.brightness)
+    np.testing.assert_allclose(posed.T_view_world, track.T_frame_ref @ here, atol=1e-9)
+    assert posed.affine[0] == pytest.approx(0.2, abs=0.01)  # the exposure times explain all of the gain
+    assert posed.affine[1] == pytest.approx(track.brightness.offset + track.brightness.gain * 3.0)
+
+
+def test_a_turn_that_no_motion_foretold_is_found_by_the_wider_guesses() -> None:
+    tracker, reference = setting()
+    turn = se3.exp(np.array([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]))
+    frame = frame_of(SCENE.image(VIEW, turn)[0])
+    plain = Motion().guesses(reference.T_view_world, rotations=False)
+    assert not tracker.align(frame.pyramid, reference, plain, Brightness()).ok
+    track = tracker.track(frame, reference, Motion())
+    assert track.ok
+    assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(turn))) < 2e-3
 
 
 def test_neighbours_of_known_pixels_get_their_depth_less_certain() -> None:

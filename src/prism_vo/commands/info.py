@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from prism_vo.optics.camera import PlenopticCamera
 
 
-def info(path: Path, /, *, plot: Path | None = None) -> None:
+def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None:
     """Say what a sequence, calibration, image, trajectory or cloud is, and what the camera can measure.
 
     Parameters
@@ -20,6 +20,8 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
         A folder or file.
     plot
         Write a picture (PNG) of the micro-lens grid over the first raw image.
+    check
+        Look at a few raw images whether the camera file fits them (some seconds).
     """
     from prism_vo.errors import ConfigError, InputError
 
@@ -28,7 +30,9 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
     lines, camera, sequence = _describe(path)
     if camera is not None:
         lines += ["", *optics_lines(camera)]
-    print("\n".join(lines))
+    print("\n".join(lines), flush=True)
+    if check and sequence is not None and not sequence.is_decoded:
+        print("\n".join(["", *check_lines(sequence)]))
     if plot is None:
         return
     if sequence is None or sequence.is_decoded:
@@ -38,14 +42,14 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
 
 
 def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence | None]:
-    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.video import is_video
     from prism_vo.optics.calibration import load_calibration
     from prism_vo.optics.camera import PlenopticCamera
 
     if (path / "trajectory.txt").is_file() and not (path / "camera.yaml").is_file():
         return result_lines(path), None, None
-    if path.is_dir() or path.name == "sequence.yaml":
-        sequence = open_sequence(path)
+    if path.is_dir() or path.name == "sequence.yaml" or is_video(path):
+        sequence = _open(path)
         return sequence_lines(sequence), sequence.camera, sequence
     if path.suffix in (".yaml", ".yml"):
         camera = PlenopticCamera.from_calibration(load_calibration(path))
@@ -53,8 +57,23 @@ def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence |
     return _file_lines(path), None, None
 
 
+def _open(path: Path) -> Sequence:
+    """The recording; if only its camera is not described, the commands to type next are printed first."""
+    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.missing_camera import MissingCameraError
+    from prism_vo.errors import InputError
+
+    try:
+        return open_sequence(path)
+    except MissingCameraError as error:
+        print("\n".join(error.lines()), flush=True)
+        raise InputError(f"{error.fault}.") from error
+
+
 def sequence_lines(sequence: Sequence) -> list[str]:
     """What a sequence holds, and what it lacks with the consequence."""
+    from prism_vo.datasets.source import notes_of
+
     count, times = len(sequence), sequence.times
     first = sequence[0]
     kind = "focused images, decoded already" if sequence.is_decoded else "raw plenoptic images"
@@ -81,7 +100,33 @@ def sequence_lines(sequence: Sequence) -> list[str]:
     else:
         shortest, longest = sequence.exposures.min() * 1e3, sequence.exposures.max() * 1e3
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
+    lines += [f"  note          {note}" for note in notes_of(sequence)]
     return lines + [f"  missing       {what}" for what in missing]
+
+
+def check_lines(sequence: Sequence) -> list[str]:
+    """Does this camera fit these images? Numbers first, then a sentence for each thing that does not."""
+    import numpy as np
+
+    from prism_vo.calibrate.check import MOST_IMAGES, check_camera
+    from prism_vo.calibrate.words import check_rows
+    from prism_vo.errors import PrismError
+
+    images = []
+    for index in np.unique(np.linspace(0, len(sequence) - 1, MOST_IMAGES).astype(int)):
+        try:
+            images.append(sequence[int(index)].image)
+        except PrismError:  # a damaged frame; others show the camera as well
+            continue
+    if not images:
+        return ["  does it fit?  none of the frames looked at can be read"]
+    found = check_camera(sequence.camera, images, sequence.white)
+    lines = [f"  {name:<13} {words}" for name, words in check_rows(found)]
+    problems = found.problems()
+    verdict = [f"  !             {problem}" for problem in problems] or [
+        "  yes: grid, rim, lens types and slopes fit"
+    ]
+    return [f"  does the camera file fit the images? ({len(images)} of them)", *lines, *verdict]
 
 
 def result_lines(path: Path) -> list[str]:

@@ -86,7 +86,7 @@ def evaluate_trajectory(
 ) -> TrajectoryMetrics:
     """Measure an estimate (camera-to-world poses) against ground truth.
 
-    Raises :class:`DegenerateError` when the two share too few poses or a straight line leaves the rotation
+    Raises ``DegenerateError`` when the two share too few poses or a straight line leaves the rotation
     open. Drift needs more; if only drift is impossible, ``drift`` is None and ``drift_refusal`` says why.
     """
     all_estimated, all_true = as_series(estimate), as_series(truth)

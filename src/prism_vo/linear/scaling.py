@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from prism_vo.arrays import Array
 
@@ -17,7 +18,7 @@ def jacobi_scale(h: Array) -> Array:
 
 def scaled(h: Array, scale: Array) -> Array:
     """``S H S`` with S = diag(scale)."""
-    with np.errstate(invalid="ignore"):  # what is not finite is refused by the factorisation that follows
+    with np.errstate(invalid="ignore"):  # what is not finite is refused by whoever solves
         return np.asarray(h * scale[:, None] * scale[None, :])
 
 
@@ -26,6 +27,8 @@ def damped_step(h: Array, b: Array, damping: float) -> Array | None:
     scale = jacobi_scale(h)
     system = scaled(h, scale)
     system[np.diag_indices_from(system)] += damping
+    if not np.isfinite(system).all():
+        return None
     try:
         step = -scale * np.linalg.solve(system, scale * b)
     except (np.linalg.LinAlgError, ValueError):
@@ -34,9 +37,10 @@ def damped_step(h: Array, b: Array, damping: float) -> Array | None:
 
 
 def inverse(h: Array) -> Array | None:
-    """H⁻¹; None where H is singular."""
+    """H⁻¹; None where H is not positive definite, so that some direction is not known at all."""
     scale = jacobi_scale(h)
     try:
-        return scaled(np.asarray(np.linalg.inv(scaled(h, scale)), np.float64), scale)
-    except np.linalg.LinAlgError:
+        factor = scipy.linalg.cho_factor(scaled(h, scale), check_finite=True)
+    except (np.linalg.LinAlgError, ValueError):
         return None
+    return scaled(np.asarray(scipy.linalg.cho_solve(factor, np.eye(len(h)))), scale)

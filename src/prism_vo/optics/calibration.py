@@ -25,6 +25,7 @@ class Sensor(StrictModel):
     height: int = Field(ge=16, le=65536)
     pixel_size_um: float = Field(gt=0)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
+    bits: int | None = Field(default=None, ge=8, le=16)  # of a number in 16-bit files; None: found from them
 
 
 class Distortion(StrictModel):
@@ -130,5 +131,7 @@ def save_calibration(calibration: Calibration, path: Path | str) -> None:
         del data["nominal"]
     if calibration.main_lens.distortion.centre_px is None:
         del data["main_lens"]["distortion"]["centre_px"]
+    if calibration.sensor.bits is None:  # not known: nothing to write down
+        del data["sensor"]["bits"]
     text = yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110)
     write_text_atomically(Path(path), text)

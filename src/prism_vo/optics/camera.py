@@ -23,7 +23,7 @@ MM = 1e-3  # metres per millimetre
 
 @dataclass(frozen=True)
 class PlenopticCamera:
-    """Geometry of one calibrated camera. Build it with :meth:`from_calibration`."""
+    """Geometry of one calibrated camera. Build it with ``from_calibration``."""
 
     calibration: Calibration
 

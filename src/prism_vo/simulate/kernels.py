@@ -12,8 +12,24 @@ import math
 import numpy as np
 from numba import njit
 
-MACRO_SCALE = 0.173  # tiles of the coarse texture to one of the fine one
-MACRO_LEVELS = math.log2(MACRO_SCALE)
+from prism_vo.simulate.records import (
+    CONTRAST,
+    LAYER,
+    MACRO_GAIN,
+    MACRO_LAYER,
+    MACRO_SCALE,
+    NORMAL,
+    OWN_LIGHT,
+    REFLECT,
+    SHADE,
+    TRANSMIT,
+    UV,
+    UV_BY_B,
+    UV_BY_X,
+)
+
+MACRO_TILES = 0.173  # tiles of the coarse texture to one of the fine one
+MACRO_LEVELS = math.log2(MACRO_TILES)
 SPECIAL = 1  # flag of a hit whose material reflects or transmits
 
 
@@ -30,32 +46,24 @@ def _hash(a, b, c):
 
 
 @njit(nogil=True, cache=True)
-def rays_raw(
-    row0,
-    row1,
-    sample,
-    side,
-    key,
-    lens,
-    weight,
-    pixel,
-    lens_centre,
-    lens_kind,
-    inv_micro_focal,
-    numbers,
-    pose,
-    cfa,
-    origin,
-    direction,
-    target,
-    kind,
-    channel,
-):
+def rays_raw(row0, row1, sample, sensor, pose, rays):
     """One ray for each lit pixel of rows [row0, row1): camera-model, "Tracing a raw pixel". Returns their number.
 
-    Sample ``sample`` of ``side²``: a jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
+    A jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
     """
-    f_l, b_l0, b, mm, radius = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    cell, side, key = sample.cell, sample.side, sample.key
+    f_l, b_l0, b = sensor.optics.f_L, sensor.optics.b_L0, sensor.optics.B
+    mm, radius = sensor.optics.pixel, sensor.optics.micro_radius
+    lens, weight, pixel = sensor.lens, sensor.weight, sensor.pixel
+    lens_centre, lens_kind, inv_micro_focal = sensor.lens_centre, sensor.lens_kind, sensor.inv_micro_focal
+    cfa = sensor.cfa
+    origin, direction, target, kind, channel = (
+        rays.origin,
+        rays.direction,
+        rays.target,
+        rays.kind,
+        rays.channel,
+    )
     width = lens.shape[1]
     distorted = pixel.shape[0] > 1
     count = side * side
@@ -65,9 +73,9 @@ def rays_raw(
         for x in range(width):
             if weight[y, x] <= 0.0:
                 continue
-            h1, h2, h3 = _hash(x, y, key + sample), _hash(x, y, key + sample + 7919), _hash(x, y, key)
-            jx = ((sample % side) + (h1 & 0xFFFF) * tiny) / side - 0.5
-            jy = ((sample // side) + (h1 >> 16) * tiny) / side - 0.5
+            h1, h2, h3 = _hash(x, y, key + cell), _hash(x, y, key + cell + 7919), _hash(x, y, key)
+            jx = ((cell % side) + (h1 & 0xFFFF) * tiny) / side - 0.5
+            jy = ((cell // side) + (h1 >> 16) * tiny) / side - 0.5
             if distorted:
                 px, py = pixel[y, x, 0] + jx * mm, pixel[y, x, 1] + jy * mm
             else:
@@ -75,7 +83,7 @@ def rays_raw(
             i = lens[y, x]
             k = lens_kind[i]
             cx, cy = lens_centre[i, 0], lens_centre[i, 1]
-            angle = 2.0 * math.pi * ((sample + h3) % count + (h2 & 0xFFFF) * tiny) / count
+            angle = 2.0 * math.pi * ((cell + h3) % count + (h2 & 0xFFFF) * tiny) / count
             r = radius * math.sqrt((h2 >> 16) * tiny)
             ax, ay = r * math.cos(angle), r * math.sin(angle)
             mx = (px - cx - ax) / b + ax * inv_micro_focal[k]
@@ -94,10 +102,10 @@ def rays_raw(
 
 
 @njit(nogil=True, cache=True)
-def rays_view(row0, row1, sub_x, sub_y, view, pose, origin, direction):
-    """One ray a pixel of a pinhole view ``(focal px, cx, cy, z0 in m, width)``, at sub-pixel offset (sub_x, sub_y)."""
-    focal, cx, cy, z0 = view[0], view[1], view[2], view[3]
-    width = int(view[4])
+def rays_view(row0, row1, sub_x, sub_y, view, pose, rays):
+    """One ray a pixel of a pinhole view (ViewNumbers), at sub-pixel offset (sub_x, sub_y)."""
+    focal, cx, cy, z0, width = view.focal, view.cx, view.cy, view.z0, view.width
+    origin, direction = rays.origin, rays.direction
     n = 0
     for y in range(row0, row1):
         for x in range(width):
@@ -138,32 +146,17 @@ def _texture(texels, starts, layer, u, v, lod):
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def shade(
-    count,
-    face,
-    bu,
-    bv,
-    depth,
-    travelled,
-    direction,
-    kind,
-    channel,
-    spread,
-    sky,
-    triangles,
-    materials,
-    surfaces,
-    tints,
-    texels,
-    starts,
-    light,
-    flag,
-):
-    """Light that the surface at each hit sends back by itself; marks hits whose material also mirrors or transmits.
-
-    ``triangles`` (F, 18): uv, ∂uv/∂(b1, b2), ∂uv/∂X (2×3), unit normal, shading at the three corners.
-    ``surfaces`` (M, 8): layer, macro layer, macro scale, macro gain, own light, reflect, transmit, contrast.
-    """
+def shade(count, hits, rays, surfaces, spread, light, flag):
+    """Light that the surface at each hit sends back by itself; marks hits whose material also mirrors or transmits."""
+    face, bu, bv, depth = hits.face, hits.u, hits.v, hits.depth
+    direction, kind, channel, travelled = rays.direction, rays.kind, rays.channel, rays.travelled
+    triangles, materials, numbers, tints = (
+        surfaces.triangles,
+        surfaces.materials,
+        surfaces.numbers,
+        surfaces.tints,
+    )
+    sky, texels, starts = surfaces.sky, surfaces.texels, surfaces.starts
     size = float(1 << (starts.shape[1] - 1))
     for i in range(count):
         f = face[i]
@@ -175,46 +168,51 @@ def shade(
             continue
         t = triangles[f]
         b1, b2, z = bu[i], bv[i], depth[i] + travelled[i]
-        u = t[0] + b1 * t[2] + b2 * t[4]
-        v = t[1] + b1 * t[3] + b2 * t[5]
+        u = t[UV] + b1 * t[UV_BY_B] + b2 * t[UV_BY_B + 2]
+        v = t[UV + 1] + b1 * t[UV_BY_B + 1] + b2 * t[UV_BY_B + 3]
         s = spread[kind[i]]
         p0, p1 = s[0] + s[1] * z, s[2] + s[3] * z
         wide = math.sqrt(p0 * p0 + p1 * p1)
         length = math.sqrt(dx * dx + dy * dy + dz * dz)
-        slope = dx * t[12] + dy * t[13] + dz * t[14]
+        slope = dx * t[NORMAL] + dy * t[NORMAL + 1] + dz * t[NORMAL + 2]
         stretch = min(length / max(abs(slope), 1e-6), 12.0)  # of the footprint on a slanted surface
-        density = math.sqrt(t[6] * t[6] + t[7] * t[7] + t[8] * t[8]) * size
-        m = surfaces[materials[f]]
+        density = (
+            math.sqrt(
+                t[UV_BY_X] * t[UV_BY_X] + t[UV_BY_X + 1] * t[UV_BY_X + 1] + t[UV_BY_X + 2] * t[UV_BY_X + 2]
+            )
+            * size
+        )
+        m = numbers[materials[f]]
         taps = int(stretch * 0.6 + 0.6)
         taps = min(max(taps, 1), 6)
         lod = math.log2(max(wide * density * max(stretch / taps, 1.0), 1.0))
-        layer = int(m[0])
+        layer = int(m[LAYER])
         if taps == 1:
             grey = _texture(texels, starts, layer, u, v, lod)
         else:
-            ex, ey, ez = dx - slope * t[12], dy - slope * t[13], dz - slope * t[14]
+            ex, ey, ez = dx - slope * t[NORMAL], dy - slope * t[NORMAL + 1], dz - slope * t[NORMAL + 2]
             step = wide * stretch / taps / math.sqrt(ex * ex + ey * ey + ez * ez + 1e-12)
-            du = (t[6] * ex + t[7] * ey + t[8] * ez) * step
-            dv = (t[9] * ex + t[10] * ey + t[11] * ez) * step
+            du = (t[UV_BY_X] * ex + t[UV_BY_X + 1] * ey + t[UV_BY_X + 2] * ez) * step
+            dv = (t[UV_BY_X + 3] * ex + t[UV_BY_X + 4] * ey + t[UV_BY_X + 5] * ez) * step
             grey = 0.0
             for k in range(taps):
                 o = k - 0.5 * (taps - 1)
                 grey += _texture(texels, starts, layer, u + o * du, v + o * dv, lod)
             grey /= taps
-        if m[3] > 0.0:
+        if m[MACRO_GAIN] > 0.0:
             # one level is enough for what only varies slowly
             level = min(max(int(lod + MACRO_LEVELS + 0.5), 0), starts.shape[1] - 1)
-            wide_u, wide_v = u * m[2] + 0.37, v * m[2] + 0.11
+            wide_u, wide_v = u * m[MACRO_SCALE] + 0.37, v * m[MACRO_SCALE] + 0.11
             macro = _bilinear(
-                texels, starts[int(m[1]), level], 1 << (starts.shape[1] - 1 - level), wide_u, wide_v
+                texels, starts[int(m[MACRO_LAYER]), level], 1 << (starts.shape[1] - 1 - level), wide_u, wide_v
             )
-            grey *= 1.0 + m[3] * (macro * (1.0 / 255.0) - 0.5)
-        grey = 0.5 + m[7] * (grey - 0.5)
+            grey *= 1.0 + m[MACRO_GAIN] * (macro * (1.0 / 255.0) - 0.5)
+        grey = 0.5 + m[CONTRAST] * (grey - 0.5)
         tint = tints[materials[f]]
         g = min(max(grey, 0.0), 1.0)
-        corner = t[15] + b1 * (t[16] - t[15]) + b2 * (t[17] - t[15])
-        light[i] = m[4] * g * (tint[0, c] + g * (tint[1, c] - tint[0, c])) * corner
-        flag[i] = SPECIAL if m[5] + m[6] > 0.0 else 0
+        corner = t[SHADE] + b1 * (t[SHADE + 1] - t[SHADE]) + b2 * (t[SHADE + 2] - t[SHADE])
+        light[i] = m[OWN_LIGHT] * g * (tint[0, c] + g * (tint[1, c] - tint[0, c])) * corner
+        flag[i] = SPECIAL if m[REFLECT] + m[TRANSMIT] > 0.0 else 0
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -240,52 +238,46 @@ def accumulate(count, target, weight, light, out):
 
 
 @njit(nogil=True, cache=True)
-def scatter(
-    count,
-    face,
-    depth,
-    origin,
-    direction,
-    target,
-    kind,
-    channel,
-    weight,
-    travelled,
-    flag,
-    triangles,
-    materials,
-    surfaces,
-    origin2,
-    direction2,
-    target2,
-    kind2,
-    channel2,
-    weight2,
-    travelled2,
-):
-    """Mirrored and transmitted rays of the marked hits. Returns their number (at most two a hit)."""
+def scatter(count, hits, rays, flag, surfaces, following):
+    """Mirrored and transmitted rays of the marked hits → ``following``. Returns their number (at most two a hit)."""
+    face, depth, origin, direction = hits.face, hits.depth, rays.origin, rays.direction
+    target, kind, channel, weight, travelled = (
+        rays.target,
+        rays.kind,
+        rays.channel,
+        rays.weight,
+        rays.travelled,
+    )
+    triangles, materials, numbers = surfaces.triangles, surfaces.materials, surfaces.numbers
+    origin2, direction2, target2 = following.origin, following.direction, following.target
+    kind2, channel2, weight2 = following.kind, following.channel, following.weight
+    travelled2 = following.travelled
     n = 0
     for i in range(count):
         if flag[i] == 0:
             continue
         f = face[i]
         t = triangles[f]
-        m = surfaces[materials[f]]
+        m = numbers[materials[f]]
         length = math.sqrt(direction[i, 0] ** 2 + direction[i, 1] ** 2 + direction[i, 2] ** 2)
-        slope = direction[i, 0] * t[12] + direction[i, 1] * t[13] + direction[i, 2] * t[14]
+        slope = (
+            direction[i, 0] * t[NORMAL] + direction[i, 1] * t[NORMAL + 1] + direction[i, 2] * t[NORMAL + 2]
+        )
         cosine = abs(slope) / length
-        reflect = m[5] + (1.0 - m[5]) * (1.0 - cosine) ** 5 if m[6] > 0.0 else m[5]  # Schlick, for glass
-        transmit = m[6] * (1.0 - reflect)
+        reflect = (
+            m[REFLECT] + (1.0 - m[REFLECT]) * (1.0 - cosine) ** 5 if m[TRANSMIT] > 0.0 else m[REFLECT]
+        )  # Schlick, for glass
+        transmit = m[TRANSMIT] * (1.0 - reflect)
         for way in range(2):
             share = (reflect if way == 0 else transmit) * weight[i]
             if share < 0.004:
                 continue
             away = -1.0 if (slope > 0.0) == (way == 0) else 1.0
             for c in range(3):
-                d = direction[i, c] - (2.0 * slope * t[12 + c] if way == 0 else 0.0)
+                d = direction[i, c] - (2.0 * slope * t[NORMAL + c] if way == 0 else 0.0)
                 direction2[n, c] = d
                 # a tenth of a millimetre off the surface, on the side the ray leaves to
-                origin2[n, c] = origin[i, c] + depth[i] * direction[i, c] + 1e-4 * away * t[12 + c]
+                origin2[n, c] = origin[i, c] + depth[i] * direction[i, c] + 1e-4 * away * t[NORMAL + c]
             target2[n], kind2[n], channel2[n], weight2[n] = target[i], kind[i], channel[i], share
             travelled2[n] = travelled[i] + depth[i]
             n += 1

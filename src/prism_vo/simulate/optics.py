@@ -10,6 +10,8 @@ import numpy as np
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.distortion import centre_mm
+from prism_vo.simulate.records import SensorTables, ThinLens
+from prism_vo.simulate.sensor import cfa_table
 
 MM = 1e-3
 PUPIL_FALLOFF = 0.42  # loss of light at the edge of the main-lens pupil, as seen from the sensor
@@ -18,17 +20,11 @@ EDGE_PX = 1.0  # width of the ramp at the rim of a micro-image: one pixel, the b
 
 @dataclass(frozen=True)
 class SensorRays:
-    """Tables from which the kernels trace a raw pixel. Lengths in mm about the optical axis."""
+    """Tables from which the kernels trace a raw pixel."""
 
     width: int
     height: int
-    lens: Integers  # (H, W): micro-lens of a pixel
-    weight: Floats  # (H, W): vignetting, 0 between micro-images
-    pixel: Array  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
-    lens_centre: Array  # (N, 2): c_ML
-    lens_kind: Integers  # (N,)
-    inv_micro_focal: Array  # (kinds,): 1/f_μ
-    numbers: Array  # (5,): f_L, b_L0, B, pixel size, micro-lens aperture radius
+    tables: SensorTables
     spread: Floats  # (kinds, 4): footprint of one ray, see `ray_spread`
 
 
@@ -83,13 +79,16 @@ def sensor_rays(calibration: Calibration, aperture: float, samples: int) -> Sens
     return SensorRays(
         width=sensor.width,
         height=sensor.height,
-        lens=lens,
-        weight=np.maximum(weight, 0.0).astype(np.float32),
-        pixel=pixel,
-        lens_centre=centres_mm * (b0 / (b0 + B)),
-        lens_kind=kinds,
-        inv_micro_focal=inv_micro_focal,
-        numbers=np.array([f, b0, B, mm, aperture_mm]),
+        tables=SensorTables(
+            lens=lens,
+            weight=np.maximum(weight, 0.0).astype(np.float32),
+            pixel=pixel,
+            lens_centre=centres_mm * (b0 / (b0 + B)),
+            lens_kind=kinds,
+            inv_micro_focal=inv_micro_focal,
+            optics=ThinLens(f, b0, B, mm, aperture_mm),
+            cfa=cfa_table(sensor.bayer),
+        ),
         spread=ray_spread(calibration, aperture_mm, samples),
     )
 

@@ -19,9 +19,10 @@ from prism_vo.errors import ConfigError
 from prism_vo.optics.calibration import Calibration
 from prism_vo.simulate import kernels
 from prism_vo.simulate.optics import MM, sensor_rays
+from prism_vo.simulate.records import Bundle, Sample, ViewNumbers
 from prism_vo.simulate.scene import Geometry, Scene
-from prism_vo.simulate.sensor import SensorModel, cfa_table, develop
-from prism_vo.simulate.trace import Bundle, first_depth, gather
+from prism_vo.simulate.sensor import SensorModel, develop
+from prism_vo.simulate.trace import first_depth, gather
 
 BAND_RAYS = 1 << 16  # rays a band: the buffers of two threads stay in the cache
 GREY = 3
@@ -64,17 +65,16 @@ class Renderer:
         self.sensor = sensor or SensorModel()
         self._side, self._threads = side, max(1, threads)
         self._rays = sensor_rays(calibration, aperture, samples)
-        self._cfa = cfa_table(calibration.sensor.bayer)
 
     @property
     def vignetting(self) -> Floats:
         """Share of the light each raw pixel receives (H, W)."""
-        return self._rays.weight
+        return self._rays.tables.weight
 
     def white(self) -> NDArray[np.uint8] | NDArray[np.uint16]:
         """The image of an evenly lit diffuser, without noise."""
         still = SensorModel(self.sensor.bits, noise=0.0, gain=200.0 / 255.0)
-        return develop(self._rays.weight, still, self.calibration.response.gamma, 1.0, (0, 0))
+        return develop(self._rays.tables.weight, still, self.calibration.response.gamma, 1.0, (0, 0))
 
     def raw(
         self,
@@ -119,31 +119,12 @@ class Renderer:
                 rays = Bundle.empty((row1 - row0) * r.width)
                 flat = out[row0:row1].reshape(-1)
                 for cell in cells:
-                    n = kernels.rays_raw(
-                        row0,
-                        row1,
-                        cell,
-                        self._side,
-                        key,
-                        r.lens,
-                        r.weight,
-                        r.pixel,
-                        r.lens_centre,
-                        r.lens_kind,
-                        r.inv_micro_focal,
-                        r.numbers,
-                        p,
-                        self._cfa,
-                        rays.origin,
-                        rays.direction,
-                        rays.target,
-                        rays.kind,
-                        rays.channel,
-                    )
+                    sample = Sample(cell, self._side, key)
+                    n = kernels.rays_raw(row0, row1, sample, r.tables, p, rays)
                     gather(self.scene, g, rays, n, r.spread, flat)
 
             self._bands(band, r.height, r.width)
-        out *= r.weight / count
+        out *= r.tables.weight / count
         return out
 
     def view_truth(
@@ -171,23 +152,23 @@ class Renderer:
     ) -> Floats:
         """z_C (h, w) in metres at the TF pixel centres; inf where there is only sky."""
         numbers = self._view_numbers(view)
-        width, height = int(numbers[4]), int(numbers[5])
+        width, height = numbers.width, numbers.height
         geometry, out = self.scene.geometry(time), np.empty((height, width), np.float32)
 
         def band(row0: int, row1: int) -> None:
             rays = Bundle.empty((row1 - row0) * width)
-            kernels.rays_view(row0, row1, 0.0, 0.0, numbers, T_world_cam, rays.origin, rays.direction)
+            kernels.rays_view(row0, row1, 0.0, 0.0, numbers, T_world_cam, rays)
             out[row0:row1] = first_depth(geometry, rays.origin, rays.direction).reshape(-1, width)
 
         self._bands(band, height, width)
         return out
 
     def _pinhole(
-        self, pose: Array, numbers: Array, time: float, samples: int, channels: tuple[int, ...]
+        self, pose: Array, numbers: ViewNumbers, time: float, samples: int, channels: tuple[int, ...]
     ) -> list[Floats]:
-        width, height, side = int(numbers[4]), int(numbers[5]), round(samples**0.5)
+        width, height, side = numbers.width, numbers.height, round(samples**0.5)
         geometry = self.scene.geometry(time)
-        spread = np.array([[-numbers[3], 1.0, 0.0, 0.0]], np.float32) / np.float32(numbers[0] * side)
+        spread = np.array([[-numbers.z0, 1.0, 0.0, 0.0]], np.float32) / np.float32(numbers.focal * side)
         planes = [np.zeros((height, width), np.float32) for _ in channels]
 
         def band(row0: int, row1: int) -> None:
@@ -196,7 +177,7 @@ class Renderer:
             rays.target[:] = np.arange(size)
             for k in range(side * side):
                 sub_x, sub_y = (k % side + 0.5) / side - 0.5, (k // side + 0.5) / side - 0.5
-                kernels.rays_view(row0, row1, sub_x, sub_y, numbers, pose, rays.origin, rays.direction)
+                kernels.rays_view(row0, row1, sub_x, sub_y, numbers, pose, rays)
                 for channel, plane in zip(channels, planes):
                     rays.channel[:] = channel
                     gather(self.scene, geometry, rays, size, spread, plane[row0:row1].reshape(-1))
@@ -206,11 +187,11 @@ class Renderer:
 
     def pinhole_intrinsics(self) -> tuple[int, int, float, float, float]:
         """Width, height, focal length and principal point (px) of the central view: an ordinary pinhole camera."""
-        focal, cx, cy, _, width, height = (float(x) for x in self._view_numbers("central"))
-        return int(width), int(height), focal, cx, cy
+        view = self._view_numbers("central")
+        return view.width, view.height, view.focal, view.cx, view.cy
 
-    def _view_numbers(self, view: str) -> Array:
-        """(focal px, cx, cy, z0 in m, width, height) of a totally focused view."""
+    def _view_numbers(self, view: str) -> ViewNumbers:
+        """A totally focused view, from the calibration itself: the simulator shares no projection with the decoder."""
         lens, mla, sensor = self.calibration.main_lens, self.calibration.mla, self.calibration.sensor
         k = self.calibration.totally_focused.scale
         s = k * sensor.pixel_size_um * 1e-3
@@ -219,7 +200,7 @@ class Renderer:
             focal, z0 = (lens.mla_distance_mm + mla.sensor_distance_mm) / s, 0.0
         else:
             focal, z0 = lens.focal_length_mm / s, lens.focal_length_mm * MM
-        return np.array([focal, cx, cy, z0, sensor.width // k, sensor.height // k])
+        return ViewNumbers(focal, cx, cy, z0, sensor.width // k, sensor.height // k)
 
     def _bands(self, work: Callable[[int, int], None], height: int, width: int) -> None:
         """Call ``work(row0, row1)`` for bands of rows that together cover the image; each touches its rows only."""

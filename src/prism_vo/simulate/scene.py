@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_vo.arrays import Floats, Integers
+from prism_vo.arrays import Floats
 from prism_vo.errors import MissingExtraError
-from prism_vo.simulate.kernels import MACRO_SCALE
+from prism_vo.simulate.kernels import MACRO_TILES
 from prism_vo.simulate.mesh import Material, MeshBuilder, triangle_table
+from prism_vo.simulate.records import REFLECT, TRANSMIT, Hits, Surfaces
 from prism_vo.simulate.textures import Atlas, atlas_for
 
 SKY = ((0.62, 0.76, 1.0), (0.80, 0.82, 0.85))  # RGB of bright sky, of haze
@@ -19,35 +20,40 @@ TINT_LUMINANCE = 0.8
 LUMINANCE = np.array([0.299, 0.587, 0.114])
 
 
-@dataclass(frozen=True)
-class Hits:
-    """The nearest surface along each ray: face −1 where there is none; depth in lengths of the direction vector."""
-
-    face: Integers
-    u: Floats
-    v: Floats
-    depth: Floats
+def check_ray_tracer() -> None:
+    """One sentence if the extra the simulator needs is not installed."""
+    try:
+        import embreex.rtcore_scene  # noqa: F401
+        import trimesh  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "The simulator needs embreex and trimesh: pip install 'prism-vo[sim]'."
+        ) from error
 
 
 class Geometry:
     """Triangles in embree, with the tables their shading needs."""
 
     def __init__(self, builder: MeshBuilder, atlas: Atlas) -> None:
-        try:
-            from embreex.mesh_construction import TriangleMesh
-            from embreex.rtcore_scene import EmbreeScene
-        except ImportError as error:
-            raise MissingExtraError(
-                "The simulator needs embreex and trimesh: pip install 'prism-vo[sim]'."
-            ) from error
+        check_ray_tracer()
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
         corners, uv, owners = builder.arrays()
         self.corners = np.ascontiguousarray(corners, np.float32)
         self.triangles = triangle_table(corners, uv)
         self.materials = owners
         self.surfaces, self.tints = material_tables(builder.materials, atlas)
-        self.has_special = bool((self.surfaces[np.unique(owners), 5:7] > 0).any())
+        self.has_special = bool((self.surfaces[np.unique(owners), REFLECT : TRANSMIT + 1] > 0).any())
+        self._atlas = atlas
         self._embree = EmbreeScene()
         TriangleMesh(self._embree, self.corners)
+
+    def surfaces_under(self, sky: Floats) -> Surfaces:
+        """What hits are shaded with, beneath a sky."""
+        atlas = self._atlas
+        tables = (self.triangles, self.materials, self.surfaces, self.tints)
+        return Surfaces(*tables, sky, atlas.texels, atlas.starts)
 
     def intersect(self, origin: Floats, direction: Floats) -> Hits:
         """Nearest hits of N rays (embree; releases the interpreter lock)."""
@@ -61,7 +67,7 @@ def material_tables(materials: list[Material], atlas: Atlas) -> tuple[Floats, Fl
         (
             atlas.layer(m.texture),
             atlas.layer("rough"),
-            MACRO_SCALE,
+            MACRO_TILES,
             m.macro,
             m.own,
             m.reflect,

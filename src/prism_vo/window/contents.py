@@ -20,6 +20,7 @@ from prism_vo.window.terms.brightness import BrightnessTerm
 from prism_vo.window.terms.depth import DepthTerm, information_at_estimate
 from prism_vo.window.terms.photometric import PhotometricTerm
 from prism_vo.window.terms.prior import Prior
+from prism_vo.window.terms.term import Term
 
 LARGEST_SIGMA = 0.5  # 1/m, of an inverse depth that counts as known
 
@@ -106,6 +107,11 @@ class WindowContents:
             return None
         information = self.depth_information(points)
         return DepthTerm(self.view, points.measured, information, self.eta, self.config.depth_huber)
+
+    def point_terms(self, points: Points) -> tuple[Term, ...]:
+        """All terms but the photometric one that some points are part of: what leaves with them."""
+        depth = self.depth(points)
+        return () if depth is None else (depth,)
 
     def depth_information(self, points: Points) -> Array:
         """What the depth measurements (N,) of some points weigh: in the energy, in tracking and in pictures."""

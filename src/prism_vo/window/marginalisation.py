@@ -41,9 +41,8 @@ def absorb_points(window: WindowContents, points: Points) -> None:
     """Add to the prior what some points know about all else, at the first estimates of that."""
     status = np.where(points.residual_status == IN, IN, NONE).astype(np.int8)
     points = replace(points, residual_status=status)
-    depth, state = window.depth(points), window.state(points)
-    energy = WindowEnergy(window.photometric(points), () if depth is None else (depth,))
-    h, b = energy.linearize(state).reduced()
+    state = window.state(points)
+    h, b = WindowEnergy(window.photometric(points), window.point_terms(points)).linearize(state).reduced()
     window.prior = window.prior.plus(h, b - h @ state.increments)
     _keep_first_estimates(window)
 

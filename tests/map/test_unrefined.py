@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between keyframes: kept relative to a keyframe, located again when that has been optimised."""
+
+from dataclasses import replace
+
+import numpy as np
+from exact_windows import keyframes_along
+from smooth_scene import small_view
+from still_frames import still_frame
+
+from prism_vo import se3
+from prism_vo.map.unrefined import MOST, Unrefined
+from prism_vo.map.world import Map
+from prism_vo.types import PosedFrame
+from prism_vo.window.keyframe import Keyframe
+
+VIEW = small_view()
+AWAY = se3.exp(np.array([0.02, 0.01, 0.0, 0.0, 0.01, 0.0]))  # T_frame_ref
+
+
+def between(index: int, keyframe: Keyframe) -> PosedFrame:
+    frame = still_frame(VIEW, index, np.zeros((96, 128, 3), np.float32))
+    return PosedFrame(frame, AWAY @ keyframe.pose, np.zeros(2))
+
+
+def recorded(count: int, keyframe: Keyframe) -> Map:
+    world = Map()
+    for index in range(count):
+        world.record_between(between(index, keyframe), keyframe)
+    return world
+
+
+def moved(keyframe: Keyframe) -> Keyframe:
+    """As a later optimisation would."""
+    return replace(keyframe, base_pose=se3.exp(np.array([0.1, 0, 0.05, 0, 0.02, 0])) @ keyframe.base_pose)
+
+
+def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world, optimised = recorded(3, frames[1]), moved(frames[1])
+    better = se3.exp(np.array([1e-3, -2e-3, 0, 0, 0, 1e-3]))
+    asked = []
+
+    def locate(posed: PosedFrame) -> np.ndarray:
+        asked.append(posed)
+        return better @ posed.T_view_world
+
+    world.unrefined.refine([frames[0], optimised], locate)
+    assert [posed.frame.index for posed in asked] == [0, 1, 2]
+    for placed, posed in zip(world.frames, asked):
+        # the search starts where the frame has been carried to with its keyframe
+        np.testing.assert_allclose(posed.T_view_world, AWAY @ optimised.pose, atol=1e-12)
+        assert placed.keyframe == optimised.id
+        np.testing.assert_allclose(placed.T_frame_ref, better @ AWAY, atol=1e-12)
+    assert world.unrefined.waiting == []
+
+
+def test_a_frame_that_is_not_found_keeps_its_place_beside_the_keyframe() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(2, frames[1])
+    world.unrefined.refine([moved(frames[1])], lambda posed: None)
+    for placed in world.frames:
+        np.testing.assert_allclose(placed.T_frame_ref, AWAY, atol=1e-12)
+    assert world.unrefined.waiting == []
+
+
+def test_frames_of_a_keyframe_that_left_are_not_asked_for() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(2, frames[1])
+    asked = []
+    world.unrefined.refine([frames[0]], lambda posed: asked.append(posed))
+    assert asked == [] and world.unrefined.waiting == []
+    np.testing.assert_allclose(world.frames[0].T_frame_ref, AWAY, atol=1e-12)
+
+
+def test_a_camera_at_rest_keeps_the_newest_frames_only() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(MOST + 5, frames[1])
+    assert len(world.frames) == MOST + 5
+    assert [posed.frame.index for _, posed in world.unrefined.waiting] == list(range(5, MOST + 5))
+
+
+def test_frames_that_are_given_up_keep_their_tracked_poses() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(3, frames[1])
+    world.unrefined.clear()
+    world.unrefined.refine([moved(frames[1])], lambda posed: np.eye(4))
+    for placed in world.frames:
+        np.testing.assert_allclose(placed.T_frame_ref, AWAY, atol=1e-12)
+    assert Unrefined().waiting == []
+
+
+def test_keyframes_themselves_are_not_located_again() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = Map()
+    world.record(0.0, frames[0].pose, frames[0])
+    assert len(world.frames) == 1 and world.unrefined.waiting == []
+    np.testing.assert_allclose(world.frames[0].T_frame_ref, np.eye(4), atol=1e-12)
+
+
+def test_the_trajectory_follows_the_final_keyframes() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world, optimised = recorded(1, frames[1]), moved(frames[1])
+    world.follow(frames)
+    world.follow([optimised])
+    pose = world.trajectory(VIEW).poses[0]
+    expected = se3.inverse(AWAY @ optimised.pose)  # the view of these tests sits at the camera's origin
+    assert VIEW.z0 == 0.0
+    np.testing.assert_allclose(pose, expected, atol=1e-9)
+    assert world.keyframe_times == {0: 0.0, 1: 1.0}

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pixels become candidates and whose depth is trusted."""
+
+import numpy as np
+import pytest
+from smooth_scene import SmoothScene, small_view
+
+from prism_vo.config import SelectConfig
+from prism_vo.points.candidates import select_candidates
+from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
+from prism_vo.points.select import (
+    MARGIN,
+    classify,
+    depth_cutoff,
+    independent_information,
+    prefer_depth,
+    smooth_depth,
+    spread_pixels,
+)
+from prism_vo.tracking.pyramid import image_pyramid
+from prism_vo.types import PointDepth
+
+VIEW = small_view(192, 160, 240.0)
+
+
+def textured(seed: int = 0, contrast: float = 35.0) -> np.ndarray:
+    return image_pyramid(
+        SmoothScene.build(seed, finest=0.06, contrast=contrast).image(VIEW, np.eye(4))[0], 1
+    )[0]
+
+
+def measured(rho: np.ndarray, sigma: float) -> PointDepth:
+    return PointDepth(
+        rho.astype(np.float32), np.full(len(rho), sigma**2, np.float32), np.ones(len(rho), np.bool_)
+    )
+
+
+@pytest.mark.parametrize("wanted", [150, 400, 900])
+def test_about_the_wanted_count_is_picked(wanted: int) -> None:
+    picked = spread_pixels(textured(), wanted, np.random.default_rng(0))
+    assert 0.7 * wanted <= len(picked) <= 1.3 * wanted
+    assert len(np.unique(picked, axis=0)) == len(picked)
+    assert picked.min() >= MARGIN
+    assert (picked[:, 0] < VIEW.width - MARGIN).all() and (picked[:, 1] < VIEW.height - MARGIN).all()
+
+
+def test_weakly_textured_halves_are_covered_too() -> None:
+    image = textured().copy()
+    image[:, 96:] *= 0.5
+    picked = spread_pixels(image, 400, np.random.default_rng(0))
+    weak = picked[:, 0] > 100
+    assert weak.mean() > 0.2
+    counts, _, _ = np.histogram2d(picked[:, 0], picked[:, 1], bins=(6, 5), range=((0, 192), (0, 160)))
+    assert (counts > 0).all()
+
+
+def test_pixels_without_gradient_are_never_picked() -> None:
+    image = textured().copy()
+    image[40:120, 40:120] = [100.0, 0.0, 0.0]
+    picked = spread_pixels(image, 400, np.random.default_rng(0))
+    inside = (picked > 40).all(1) & (picked < 119).all(1)
+    assert not inside.any()
+    flat = np.zeros_like(image)
+    assert len(spread_pixels(flat, 400, np.random.default_rng(0))) == 0
+
+
+def test_the_same_seed_picks_the_same_pixels() -> None:
+    a, b, c = (spread_pixels(textured(), 300, np.random.default_rng(s)) for s in (5, 5, 6))
+    np.testing.assert_array_equal(a, b)
+    assert a.shape != c.shape or (a != c).any()
+
+
+def share_used(depth: float) -> float:
+    """Share of a slanted scene's depths that are used, the scene centred at a distance."""
+    rng = np.random.default_rng(1)
+    rho = VIEW.inv_virtual_depth(VIEW.inv_depth_of(depth * rng.uniform(0.8, 1.25, 4000)))
+    return float((rho <= depth_cutoff(VIEW, rho, SelectConfig())).mean())
+
+
+def test_a_near_scene_keeps_more_of_its_depths() -> None:
+    near, middle, far = share_used(0.8), share_used(3.0), share_used(40.0)
+    assert near == pytest.approx(0.95, abs=0.01)
+    assert far == pytest.approx(0.5, abs=0.01)
+    assert near > middle > far
+
+
+def test_the_farthest_are_the_ones_cut() -> None:
+    q = VIEW.inv_depth_of(np.linspace(1.0, 15.0, 500))
+    rho = VIEW.inv_virtual_depth(q)
+    cutoff = depth_cutoff(VIEW, rho, SelectConfig())
+    used = rho <= cutoff
+    assert 0 < used.sum() < 500
+    assert q[used].min() > q[~used].max()
+
+
+def test_classes_follow_validity_and_certainty() -> None:
+    rng = np.random.default_rng(2)
+    pixels = rng.integers(8, 150, (300, 2)).astype(np.int32)
+    rho = VIEW.inv_virtual_depth(np.full(300, 1.0))
+    depth = measured(rho, 0.003)
+    valid = np.arange(300) % 3 != 0
+    variance = np.where(np.arange(300) % 3 == 1, np.float32(0.05**2), depth.variance)
+    kind = classify(VIEW, pixels, PointDepth(depth.inv_virtual_depth, variance, valid), SelectConfig())
+    assert (kind[~valid] == DEPTH_NONE).all()
+    assert (kind[valid & (variance > 0.015**2)] == DEPTH_UNCERTAIN).all()
+    assert (kind[valid & (variance < 0.015**2)] == DEPTH_USED).all()
+
+
+def test_a_noisy_wall_keeps_its_mean_depth() -> None:
+    """Cutting by each point's own noise would keep the near half of the noise: the scale would shrink."""
+    rng = np.random.default_rng(3)
+    pixels = np.stack([rng.integers(8, 184, 4000), rng.integers(8, 152, 4000)], -1).astype(np.int32)
+    truth = float(VIEW.inv_virtual_depth(VIEW.inv_depth_of(8.0)))
+    sigma = 0.004
+    depth = measured(truth + rng.normal(0, sigma, 4000), sigma)
+    used = classify(VIEW, pixels, depth, SelectConfig()) == DEPTH_USED
+    assert used.sum() > 1000
+    bias = float(depth.inv_virtual_depth[used].mean()) - float(depth.inv_virtual_depth.mean())
+    assert abs(bias) < 0.05 * sigma
+    # the trap, for comparison: each point's own value against the percentile
+    rho = depth.inv_virtual_depth.astype(np.float64)
+    naive = rho <= depth_cutoff(VIEW, rho, SelectConfig())
+    assert rho[naive].mean() - rho.mean() < -0.2 * sigma
+
+
+def test_depth_is_preferred_where_gradients_are_alike() -> None:
+    image = textured()
+    pixels = spread_pixels(image, 800, np.random.default_rng(4))
+    kind = np.where(np.arange(len(pixels)) % 2 == 0, DEPTH_USED, DEPTH_NONE)
+    keep = prefer_depth(image, pixels, kind, 300, 2.0)
+    assert len(np.unique(keep)) == len(keep) and len(keep) >= 300
+    assert (kind[keep] == DEPTH_USED).mean() > 0.55
+    assert (kind[keep] == DEPTH_NONE).any()  # points without depth still cover the image
+
+
+def test_depths_of_one_matching_window_are_counted_once() -> None:
+    pixels = np.array([[20, 20], [21, 20], [22, 21], [100, 90]], np.int32)
+    depth = measured(np.full(4, 0.4), 0.01)
+    info = independent_information(pixels, depth, np.array([True, True, True, True]), 9)
+    assert info[:3].sum() == pytest.approx(1e4, rel=1e-5)
+    assert info[3] == pytest.approx(1e4, rel=1e-5)
+    without = independent_information(pixels, depth, np.array([True, False, False, True]), 9)
+    np.testing.assert_allclose(without, [1e4, 0, 0, 1e4], rtol=1e-5)
+
+
+def test_candidates_carry_the_interval_of_their_measurement() -> None:
+    q = 0.6
+    sigma = 0.0008  # fine enough to stand alone
+
+    def measure(points: np.ndarray) -> PointDepth:
+        return measured(np.full(len(points), float(VIEW.inv_virtual_depth(q))), sigma)
+
+    c = select_candidates(VIEW, textured(), measure, 200, SelectConfig(), 50.0, np.random.default_rng(0))
+    assert len(c) >= 150
+    np.testing.assert_allclose(c.inv_depth, q, rtol=1e-5)
+    half = 2 * sigma / abs(float(VIEW.inv_virtual_depth_slope(q)))
+    assert np.all(c.low < q) and np.all(c.high > q)
+    np.testing.assert_allclose(c.high - c.low, 2 * half, rtol=0.02)
+    # beyond infinity is noise: the start is clamped, the measurement kept
+    beyond = float(VIEW.inv_virtual_depth(-0.01))
+    c = select_candidates(
+        VIEW,
+        textured(),
+        lambda p: measured(np.full(len(p), beyond), sigma),
+        200,
+        SelectConfig(),
+        50.0,
+        np.random.default_rng(0),
+    )
+    assert (c.inv_depth > 0).all() and (c.low == 0).all()
+    np.testing.assert_allclose(c.measured, beyond, rtol=1e-5)
+
+
+def test_without_depth_the_whole_ray_is_open() -> None:
+    def no_depth(points: np.ndarray) -> PointDepth:
+        return PointDepth.none(len(points))
+
+    c = select_candidates(VIEW, textured(), no_depth, 200, SelectConfig(), 50.0, np.random.default_rng(0))
+    assert np.isnan(c.inv_depth).all() and np.isnan(c.high).all() and (c.low == 0).all()
+    assert (c.kind == DEPTH_NONE).all() and not c.information.any()
+
+
+def test_coarse_depths_of_a_wall_are_averaged_and_edges_stay() -> None:
+    rng = np.random.default_rng(4)
+    pixels = rng.integers(5, 150, (600, 2)).astype(np.int32)
+    near, far = (float(VIEW.inv_virtual_depth(q)) for q in (1.2, 0.15))
+    truth = np.where(pixels[:, 0] < 75, near, far)
+    sigma = 0.012
+    noisy = measured(truth + sigma * rng.normal(size=600), sigma)
+    smooth, variance = smooth_depth(VIEW, pixels, noisy)
+    inside = np.abs(pixels[:, 0] - 75) > 20
+    wall = inside & (pixels[:, 0] > 75)
+    before = np.std(noisy.inv_virtual_depth[wall] - far)
+    assert np.std(smooth[wall] - far) < 0.4 * before
+    assert np.median(variance[wall]) < 0.3 * sigma**2
+    assert abs(far - near) > 6 * sigma  # so that the edge can be seen in the noise
+    assert np.abs(smooth - truth).max() < 0.5 * abs(far - near)
+
+
+def test_depths_that_are_good_enough_are_left_alone() -> None:
+    pixels = np.random.default_rng(5).integers(5, 150, (200, 2)).astype(np.int32)
+    fine = measured(np.full(200, float(VIEW.inv_virtual_depth(1.0))) + 1e-5 * np.arange(200), 1e-4)
+    smooth, variance = smooth_depth(VIEW, pixels, fine)
+    np.testing.assert_allclose(smooth, fine.inv_virtual_depth, atol=1e-9)
+    np.testing.assert_allclose(variance, fine.variance)

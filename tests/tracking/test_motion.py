@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about the camera's motion, event by event."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from smooth_scene import small_view
+from still_frames import still_frame
+
+from prism_vo import se3
+from prism_vo.tracking.brightness import Brightness
+from prism_vo.tracking.motion import TRIED_ROTATIONS, Motion
+from prism_vo.tracking.track import Expected, Track
+from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
+
+HERE = se3.exp(np.array([0.3, -0.1, 0.2, 0.05, 0.1, -0.02]))
+STEP = se3.exp(np.array([0.02, 0.01, -0.01, 0.01, 0.0, 0.02]))
+
+
+def posed_at(pose: np.ndarray, exposure: float | None = 0.01) -> PosedFrame:
+    frame = still_frame(small_view(), 3, np.zeros((96, 128, 3), np.float32), exposure)
+    return PosedFrame(frame, pose, np.array([0.1, 2.0]))
+
+
+def tracked(rms: float, coarse_rms: float, light: Brightness | None = None) -> Track:
+    return Track(True, np.eye(4), light or Brightness(), rms, coarse_rms, 0.9, 0.95, 3.0, 2.0, 1)
+
+
+def on_the_way() -> Motion:
+    """A motion in which nothing has its first value."""
+    return Motion(
+        T_view_world=HERE,
+        step=STEP,
+        brightness=Brightness(1.3, -4.0, 0.8),
+        exposure=0.02,
+        expected=Expected(3.0, 5.0),
+        first_rms=2.0,
+        lost=4,
+    )
+
+
+def same(a: Motion, b: Motion, *names: str) -> bool:
+    """Whether the named fields are equal."""
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+def test_before_anything_is_known() -> None:
+    motion = Motion()
+    np.testing.assert_array_equal(motion.T_view_world, np.eye(4))
+    np.testing.assert_array_equal(motion.step, np.eye(4))
+    assert motion.brightness == Brightness() and motion.exposure == UNKNOWN_EXPOSURE
+    assert motion.expected == Expected(np.inf, 0.0) and motion.first_rms is None and motion.lost == 0
+
+
+def test_after_a_tracked_frame() -> None:
+    light = Brightness(0.9, 1.0, 0.97)
+    motion = on_the_way().after(posed_at(STEP @ STEP @ HERE), tracked(2.5, 4.0, light))
+    np.testing.assert_array_equal(motion.T_view_world, STEP @ STEP @ HERE)
+    np.testing.assert_allclose(motion.step, STEP @ STEP, atol=1e-12)
+    np.testing.assert_allclose(motion.step @ HERE, motion.T_view_world, atol=1e-12)
+    assert motion.brightness == light and motion.exposure == 0.01
+    assert motion.expected == Expected(2.5, 4.0)
+    assert motion.first_rms == 2.0  # of the first frame against this reference
+    assert motion.lost == 0
+
+
+def test_the_first_frame_against_a_reference_sets_its_residual() -> None:
+    motion = replace(on_the_way(), first_rms=None).after(posed_at(HERE), tracked(2.5, 4.0))
+    assert motion.first_rms == 2.5
+    assert motion.after(posed_at(HERE), tracked(9.0, 9.0)).first_rms == 2.5
+
+
+def test_a_frame_without_exposure_time_has_the_unknown_one() -> None:
+    motion = on_the_way().after(posed_at(HERE, exposure=None), tracked(1.0, 1.0))
+    assert motion.exposure == UNKNOWN_EXPOSURE
+
+
+def test_after_a_loss_the_pose_stays_and_the_step_is_forgotten() -> None:
+    before = on_the_way()
+    motion = before.after_loss()
+    np.testing.assert_array_equal(motion.step, np.eye(4))
+    assert motion.lost == 5 and motion.after_loss().lost == 6
+    assert same(before, motion, "T_view_world", "brightness", "exposure", "expected", "first_rms")
+
+
+def test_at_a_keyframe_brightness_is_measured_anew_and_the_step_goes_on() -> None:
+    before = on_the_way()
+    optimised = se3.exp(np.full(6, 1e-3)) @ HERE
+    motion = before.at_keyframe(optimised, 0.03)
+    np.testing.assert_array_equal(motion.T_view_world, optimised)
+    assert motion.brightness == Brightness() and motion.exposure == 0.03 and motion.first_rms is None
+    assert same(before, motion, "step", "expected", "lost")
+
+
+def test_a_better_pose_changes_nothing_else() -> None:
+    before = on_the_way()
+    motion = before.moved_to(np.eye(4))
+    np.testing.assert_array_equal(motion.T_view_world, np.eye(4))
+    assert same(before, motion, "step", "brightness", "exposure", "expected", "first_rms", "lost")
+
+
+def test_when_recovered_the_loss_is_over_and_the_step_unknown() -> None:
+    before = on_the_way()
+    motion = before.recovered(tracked(6.0, 7.0))
+    np.testing.assert_array_equal(motion.step, np.eye(4))
+    assert motion.lost == 0 and motion.expected == Expected(6.0, 7.0)
+    assert same(before, motion, "T_view_world", "brightness", "exposure", "first_rms")
+
+
+def test_a_new_segment_keeps_the_place_and_nothing_else() -> None:
+    """Residuals of the old segment say nothing about the new one: a good track there may well be worse."""
+    motion = on_the_way().restarted()
+    np.testing.assert_array_equal(motion.T_view_world, HERE)
+    assert motion.expected == Expected()
+    assert same(Motion(), motion, "step", "brightness", "exposure", "expected", "first_rms", "lost")
+
+
+def test_events_leave_the_motion_they_start_from_alone() -> None:
+    before, untouched = on_the_way(), on_the_way()
+    before.after(posed_at(STEP @ HERE), tracked(1.0, 1.0))
+    before.after_loss()
+    before.at_keyframe(np.eye(4), 1.0)
+    before.recovered(tracked(1.0, 1.0))
+    before.restarted()
+    names = ("T_view_world", "step", "brightness", "exposure", "expected", "first_rms", "lost")
+    assert same(before, untouched, *names)
+    with pytest.raises(AttributeError):
+        before.lost = 0  # type: ignore[misc]
+
+
+def test_brightness_follows_the_exposure_time() -> None:
+    motion = on_the_way()
+    assert motion.brightness_at(0.02) == Brightness(1.3, -4.0)  # how well it matched is not foretold
+    assert motion.brightness_at(0.03).gain == pytest.approx(1.3 * 1.5)
+    assert motion.brightness_at(0.03).offset == -4.0
+    assert Motion().brightness_at(UNKNOWN_EXPOSURE) == Brightness()
+
+
+def test_guesses_hold_the_constant_motion_and_rest() -> None:
+    previous, step = se3.exp(np.array([0.1, 0, 0, 0, 0, 0.1])), se3.exp(np.array([0.02, 0.01, 0, 0.01, 0, 0]))
+    motion = Motion(previous, step)
+    guesses = motion.guesses(np.eye(4), rotations=False)
+    np.testing.assert_allclose(guesses[0], step @ previous)
+    np.testing.assert_allclose(guesses[1], step @ step @ previous)
+    half = guesses[2] @ se3.inverse(previous)
+    np.testing.assert_allclose(half @ half, step, atol=1e-12)
+    np.testing.assert_allclose(guesses[3], previous)
+    wide = motion.guesses(np.eye(4), rotations=True)
+    np.testing.assert_array_equal(wide[:4], guesses)
+    turns = [se3.log(g @ se3.inverse(step @ previous)) for g in wide[4:]]
+    assert len(turns) == 6 * len(TRIED_ROTATIONS)
+    np.testing.assert_allclose([np.abs(t[:3]).max() for t in turns], 0.0, atol=1e-12)
+    angles = sorted({round(float(np.linalg.norm(t[3:])), 9) for t in turns})
+    assert angles == sorted(TRIED_ROTATIONS)
+
+
+def test_guesses_are_relative_to_the_reference() -> None:
+    reference = se3.exp(np.array([0.5, 0.2, -0.1, 0.2, -0.3, 0.1]))
+    motion = Motion(HERE, STEP)
+    for ours, at_origin in zip(motion.guesses(reference, True), motion.guesses(np.eye(4), True)):
+        np.testing.assert_allclose(ours @ reference, at_origin, atol=1e-12)
