@@ -27,9 +27,9 @@ from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.notices import focus_notice
-from prism_vo.optics.nominal import metric_notice
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
