@@ -19,13 +19,14 @@ from prism_vo.calibrate import Grid, GridUncertainError
 from prism_vo.calibrate.lens_order import see_lens_order
 from prism_vo.calibrate.reading import see_reading
 from prism_vo.cli import main
+from prism_vo.datasets import open_sequence
 from prism_vo.datasets.images import read_image
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.vendor import grid_readings, join_calibration, nominal_optics, read_vendor_grid
 from prism_vo.simulate import preset_camera
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "optics"))
-from vendor_files import corner_xml, grid_xml
+from vendor_files import corner_xml, grid_xml, model_xml
 
 SIDE = 480
 H = math.sqrt(0.75)
@@ -180,6 +181,18 @@ def test_command_with_an_image_that_shows_nothing(tmp_path, capsys):
     assert main(["import-calibration", str(grid), "--raw-image", *image, *sheet]) == 0
     assert "note: the grid of the file was not checked" in capsys.readouterr().out
     assert (load_calibration(out).sensor.width, load_calibration(out).sensor.height) == (260, 240)
+
+
+def test_a_lifcal_folder_looks_at_its_own_images(tmp_path):
+    """As LiFCal leaves it, with a grid that can be read in two ways."""
+    (tmp_path / "Images_Raw_Processed").mkdir()
+    write_images(tmp_path / "Images_Raw_Processed", pictures(math.pi / 6))
+    (tmp_path / "MLA_Calibration.xml").write_text(grid_xml(diameter=PITCH, rotation=math.pi / 2, **TURNED))
+    half = (SIDE // 2, SIDE // 2)
+    (tmp_path / "CameraModel.xml").write_text(model_xml(size=half, principal=(119.0, 121.0)))
+    mla = open_sequence(tmp_path).camera.calibration.mla
+    assert mla.pitch_px == PITCH  # the file's own: LiFCal's optics were measured with it
+    assert abs(mla.rotation_rad) == pytest.approx(math.pi / 6)
 
 
 @pytest.mark.parametrize("name, count", [("turntable_r5", 5), ("still_r8", 1)])

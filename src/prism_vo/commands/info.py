@@ -209,9 +209,12 @@ def _xml_lines(path: Path) -> list[str]:
 
     if root_name(path) in GRID_ROOTS:
         grid = read_vendor_grid(path, distortion=False)
-        kind = f"{len(grid.lens_types)} lens types" if isinstance(grid, RaytrixGrid) else "corner lenses"
+        if isinstance(grid, RaytrixGrid):
+            what = f"Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {len(grid.lens_types)} lens types"
+        else:
+            what = f"micro-lens calibration by corner lenses, pitch {grid.diameter:g} px"
         return [
-            f"{path}: micro-lens calibration, pitch {grid.diameter:g} px, {kind}",
+            f"{path}: {what}",
             "  next          make camera.yaml of it and a raw image with prism-vo import-calibration",
         ]
     model = read_lifcal_model(path)

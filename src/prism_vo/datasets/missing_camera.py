@@ -62,7 +62,7 @@ class MissingCameraError(InputError):
 
 def _xml_files(path: Path) -> tuple[str, str]:
     """The vendor's grid and LiFCal's model in a folder, or what stands for them."""
-    from prism_vo.optics.vendor import MLA_ROOT, MODEL_ROOT, root_name
+    from prism_vo.optics.vendor import GRID_ROOTS, MODEL_ROOT, root_name
 
     folder = path if path.is_dir() else path.parent
     by_root: dict[str, str] = {}
@@ -71,4 +71,5 @@ def _xml_files(path: Path) -> tuple[str, str]:
             by_root.setdefault(root_name(file), str(file))
         except InputError:  # somebody else's file
             continue
-    return by_root.get(MLA_ROOT, GRID), by_root.get(MODEL_ROOT, MODEL)
+    grid = next((by_root[root] for root in GRID_ROOTS if root in by_root), GRID)
+    return grid, by_root.get(MODEL_ROOT, MODEL)

@@ -5,20 +5,14 @@ from __future__ import annotations
 
 from prism_vo.optics.calibration import Calibration
 
-IN_WORDS = {
-    "focal_length_mm": "focal length",
-    "mla_distance_mm": "lens-to-array distance",
-    "sensor_distance_mm": "array-to-sensor distance",
-    "principal_point_px": "principal point",
-}  # what distances depend on
+METRIC_KEYS = ("focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px")
 
 
 def metric_notice(calibration: Calibration) -> str | None:
     """Why distances are not metric yet and what makes them so; None for measured optics."""
-    names = [IN_WORDS[key] for key in calibration.nominal if key in IN_WORDS]
-    if not names:
+    if not any(key in METRIC_KEYS for key in calibration.nominal):
         return None
     return (
-        f"Distances are not metric yet: {', '.join(names)} in camera.yaml are nominal; "
-        "import-calibration with a CameraModel.xml measured by LiFCal makes them so."
+        "Distances are not metric yet: the optics in camera.yaml are nominal; importing a CameraModel.xml measured by "
+        "LiFCal together with the grid makes them so."
     )
