@@ -56,3 +56,9 @@ def test_the_most_certain_keyframes_decide() -> None:
     assert focus_notice(mixed, CAMERA) is None  # type: ignore[arg-type]
     ((name, words),) = agreement_rows(mixed)  # type: ignore[arg-type]
     assert name and f"{W:.4f}" in words and np.isfinite(float(words.split("±")[1].split(";")[0]))
+
+
+def test_nominal_optics_have_no_focus_that_could_have_moved() -> None:
+    nominal = CAMERA.calibration.model_copy(update={"nominal": ("focal_length_mm",)})
+    sentence = focus_notice(reports(0.05), PlenopticCamera.from_calibration(nominal))  # type: ignore[arg-type]
+    assert sentence is not None and "nominal optics do not fit" in sentence and f"not {W:.3f}" in sentence

@@ -31,12 +31,19 @@ def focus_notice(reports: Iterable[FrameReport], camera: PlenopticCamera) -> str
     sigma = float(np.hypot(np.median([a.intercept_sigma for a in best]), SYSTEMATIC))
     if abs(excess) < SURE * sigma:
         return None
+    disagree = f"Measured depth and parallax disagree ({abs(excess) / sigma:.0f} σ)"
+    if camera.calibration.nominal:
+        expected = best[0].expected_intercept
+        return (
+            f"{disagree}: the nominal optics do not fit these images; the virtual depth at infinity is about "
+            f"{expected + excess:.3f}, not {expected:.3f}."
+        )
     moved = excess / _per_millimetre(camera) * MICRO
     depth = 1.0 / float(np.median([a.median_inv_depth for a in best]))
     wrong = 100.0 * excess * depth / camera.view("central").kappa
     return (
-        f"Measured depth and parallax disagree ({abs(excess) / sigma:.0f} σ): the focus seems to have moved by about "
-        f"{moved:+.0f} µm since the calibration, so distances near {depth:.2g} m are about {abs(wrong):.0f} % too "
+        f"{disagree}: the focus seems to have moved by about {moved:+.0f} µm since the calibration, so distances "
+        f"near {depth:.2g} m are about {abs(wrong):.0f} % too "
         f"{'small' if wrong > 0 else 'large'}."
     )
 
