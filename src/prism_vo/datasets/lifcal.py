@@ -16,20 +16,15 @@ from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.optics.vendor import (
     MLA_ROOT,
-    GridReading,
     LifcalModel,
-    RaytrixGrid,
     calibration_from_vendor,
-    grid_readings,
     read_lifcal_model,
     read_raytrix_grid,
     root_name,
-    the_only_reading,
 )
 
 MODEL = "CameraModel.xml"
 USUAL_SCALE = 2  # raw pixels per focused pixel when no raw image tells
-IMAGES_LOOKED_AT = 3  # when the grid's file can be read in two ways
 # names of sub-folders without case and separators; LiFCal's examples call them Images_Raw_Processed and so on
 RAW = ("imagesrawprocessed", "raw")
 FOCUSED = ("imagesfocused", "focused", "totalfocus", "totalfocusimages", "totallyfocused")
@@ -109,22 +104,7 @@ def _calibration(path: Path, files: SequenceFiles, camera: Path | None) -> Calib
     if not grids:
         raise InputError(f"{path}: the micro-lens calibration (an XML file with root {MLA_ROOT}) is missing.")
     view = "central" if files.raw else "focal"
-    grid, size = read_raytrix_grid(grids[0]), _raw_size(files, model)
-    return calibration_from_vendor(grid, model, size, view, _reading(grid, size, files.raw))
-
-
-def _reading(grid: RaytrixGrid, size: tuple[int, int], raw: tuple[Path, ...]) -> GridReading:
-    """The grid as the file has it; where that can mean two things, the one some raw images show."""
-    from prism_vo.calibrate.reading import see_reading
-
-    readings = grid_readings(grid, size)
-    if not raw or sum(reading.likely for reading in readings) < 2:
-        return the_only_reading(readings)
-    images = []
-    for path in raw[:: max(1, len(raw) // IMAGES_LOOKED_AT)][:IMAGES_LOOKED_AT]:
-        with suppress(InputError):
-            images.append(read_image(path))
-    return see_reading(images, readings).reading if images else the_only_reading(readings)
+    return calibration_from_vendor(read_raytrix_grid(grids[0]), model, _raw_size(files, model), view)
 
 
 def _raw_size(files: SequenceFiles, model: LifcalModel) -> tuple[int, int]:

@@ -20,18 +20,11 @@ LEAST_BORDER = 1.0  # px
 
 
 def calibration_from_vendor(
-    grid: VendorGrid,
-    model: LifcalModel,
-    raw_size: tuple[int, int],
-    view: str = "central",
-    reading: GridReading | None = None,
+    grid: VendorGrid, model: LifcalModel, raw_size: tuple[int, int], view: str = "central"
 ) -> Calibration:
-    """Join a grid and LiFCal's optics; ``raw_size`` (width, height) is in neither file.
-
-    Without a ``reading`` the grid must be one that can be read in one way only.
-    """
+    """Join a grid that needs no image and LiFCal's optics; ``raw_size`` (width, height) is in neither file."""
     scale = tf_scale(model.tf_size, raw_size)
-    reading = reading or the_only_reading(grid_readings(grid, raw_size))
+    reading = the_only_reading(grid_readings(grid, raw_size))
     brown = grid.distortion if isinstance(grid, RaytrixGrid) else None
     distortion = None if brown is None else lens_distortion(brown, raw_size, model.pixel_size_mm * 1e3)
     return join_calibration(grid, reading, lifcal_optics(model, scale, distortion), raw_size, view)
