@@ -4,29 +4,26 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from prism_vo.arrays import Floats
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.lightfield.light import RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
+from prism_vo.lightfield.mosaic import PreparedMosaic
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import SampleNoise
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.optics.photometric import (
-    Vignetting,
-    linear,
-    luminance,
-    vignetting_from_scene,
-    vignetting_from_white,
-)
+from prism_vo.optics.mosaic import channels_of
+from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
@@ -51,9 +48,7 @@ class Decoder(Sensor):
         self.geometry = StereoGeometry.of(camera, self.config)
         self.view = self.geometry.view  # everything is decoded on it
         self._bands = Bands(self.config.threads)
-        self._vignetting: Vignetting | None = None
-        if white is not None:
-            self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
+        self._light = RawLight(camera, self.geometry.array, white)
         self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
         self._lock = threading.Lock()
         self._border = raw_border(self.geometry)
@@ -68,11 +63,9 @@ class Decoder(Sensor):
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
-        prepared = self.prepare(raw)
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
-        image = self._focused(prepared, slope)
-        color = self._focus_color(raw, slope)
-        return DecodedFrame(raw.index, raw.time, self.view, image, None, None, None, raw.exposure, color)
+        image = self._focused(self.prepare(raw), slope)
+        return self._frame(raw, slope, image, None, None, None)
 
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
@@ -84,16 +77,13 @@ class Decoder(Sensor):
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
-        frame = self.focus(raw)
+        slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
+        focused = self._focused(self.prepare(raw), slope)
         image = self.matching_image(raw)
         found = self._matcher.everywhere(image)
         rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
-        return replace(
-            frame,
-            inv_virtual_depth=rho.astype(np.float32, copy=False),
-            variance=variance.astype(np.float32, copy=False),
-            valid=valid,
-        )
+        maps = rho.astype(np.float32, copy=False), variance.astype(np.float32, copy=False), valid
+        return self._frame(raw, slope, focused, *maps)
 
     def noise(self, raw: RawFrame) -> SampleNoise:
         """Of a sample without texture: estimated from the first frame seen."""
@@ -108,9 +98,7 @@ class Decoder(Sensor):
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""
-        if self._vignetting is None:
-            self._vignetting = vignetting_from_scene(self.camera, self.geometry.array, raw.image)
-        return self._vignetting
+        return self._light.of(raw.image).vignetting
 
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
@@ -118,14 +106,32 @@ class Decoder(Sensor):
             for frame, image in self._prepared:
                 if frame is raw:
                     return image
-            gain = self.vignetting(raw).gain
-            values = luminance(linear(self.camera, raw.image))
-            image = self._prepared_raw(values, gain)
+            image = self._light.prepare(raw.image, self._border, self._bands)
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
-    def _prepared_raw(self, values: Floats, gain: Floats) -> PreparedRaw:
-        return PreparedRaw(values, gain, self._border, self._bands)
+    def _frame(
+        self,
+        raw: RawFrame,
+        slope: float,
+        image: Floats,
+        inv_virtual_depth: Floats | None,
+        variance: Floats | None,
+        valid: Mask | None,
+    ) -> DecodedFrame:
+        """Colour is made when somebody looks at it: tracking does not."""
+        in_colour = raw.image.ndim == 3 or self._light.of(raw.image).pattern is not None
+        return DecodedFrame(
+            raw.index,
+            raw.time,
+            self.view,
+            image,
+            inv_virtual_depth,
+            variance,
+            valid,
+            raw.exposure,
+            partial(self._picture, raw, slope, image) if in_colour else None,
+        )
 
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
@@ -135,22 +141,33 @@ class Decoder(Sensor):
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
         spacing = self.camera.tf_scale * slope  # raw px between TF pixels
         sharp = prepared.sharpened(BILINEAR_BLUR + PIXEL_BLUR * max(0.0, 1.0 - spacing * spacing))
+        return self._focus_table(slope)(sharp)
+
+    def _focus_table(self, slope: float) -> FocusTable:
         table = self._focus_tables.get(slope)
         if table is None:
             table = FocusTable(self.geometry, self._bands, slope)
             newest = list(self._focus_tables.items())[1 - TABLES_KEPT :]
             self._focus_tables = {**dict(newest), slope: table}
-        return table(sharp)
+        return table
 
-    def _focus_color(self, raw: RawFrame, slope: float) -> NDArray[np.uint8] | None:
-        if raw.image.ndim == 2 and not self.camera.calibration.sensor.bayer:
-            return None
-        values = linear(self.camera, raw.image)
-        if values.ndim == 2:
-            return None
-        gain = self.vignetting(raw).gain
-        channels = [
-            self._focused(self._prepared_raw(np.ascontiguousarray(values[..., i]), gain), slope)
-            for i in range(3)
-        ]
+    def _picture(self, raw: RawFrame, slope: float, image: Floats) -> NDArray[np.uint8]:
+        """The focused image in colour (h, w, 3)."""
+        prepared, known = self.prepare(raw), self._light.of(raw.image)
+        if isinstance(prepared, PreparedMosaic) and known.pattern is not None:
+            channels = self._mosaic_channels(prepared, slope, image, known.pattern, known.site_gains)
+        else:
+            parts = self._light.channels(raw.image, self._border, self._bands)
+            channels = [self._focused(part, slope) for part in parts]
         return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)
+
+    def _mosaic_channels(
+        self, prepared: PreparedMosaic, slope: float, image: Floats, pattern: str, site_gains: Array
+    ) -> list[Floats]:
+        """Luminance plus colour; (R + 2G + B)/4 is the luminance, so green follows from the two others."""
+        sites, table = channels_of(pattern), self._focus_table(slope)
+        red, blue = (table(prepared.channel(*map(int, np.argwhere(sites == n)[0]))) for n in (0, 2))
+        # as the scene was recorded: the gains even the sites of matching only
+        gains = [np.float32(site_gains[sites == n].mean()) for n in range(3)]
+        evened = (image + red, image - np.float32(0.5) * (red + blue), image + blue)
+        return [channel / gain for channel, gain in zip(evened, gains)]
