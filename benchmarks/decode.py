@@ -52,6 +52,7 @@ TUNED_ON = (
 HELD_OUT = ("seq_001", "seq_004", "seq_007", "seq_010", "02_tools", "05_wires", "fan")
 HELD_OUT_SEED = 7  # of scene, path and noise: no constant was chosen with these images in view
 POSES = tuple(range(2, 60, 5))  # of the sixty along a scene's path
+BAYER = "RGGB"
 WINDOW_PIXELS = 50  # TF pixels that share one matching window: divides the count of independent errors
 HEADER = (
     "| data | bias 1e-4 | error 1e-3 | gross % | coverage % | honesty | near / middle / far | TF PSNR dB |"
@@ -155,10 +156,30 @@ def simulated_rows() -> Iterator[str]:
         for scene, noise, exposure in TUNED_ON:
             name = f"{label}, {scene}" + (f", noise × {noise:g}" if noise != 1 else "")
             name += f", exposure × {exposure:g}" if exposure != 1 else ""
-            yield simulated_row(name, calibration, scene, POSES, noise, exposure)
+            yield from grey_and_bayer_rows(name, calibration, scene, noise, exposure)
     for label, calibration in cameras.items():
         for scene in HELD_OUT:
-            yield simulated_row(f"held out: {label}, {scene}", calibration, scene, POSES, seed=HELD_OUT_SEED)
+            name = f"held out: {label}, {scene}"
+            yield from grey_and_bayer_rows(name, calibration, scene, seed=HELD_OUT_SEED)
+
+
+def grey_and_bayer_rows(
+    name: str,
+    calibration: Calibration,
+    scene: str,
+    noise: float = 1.0,
+    exposure: float = 1.0,
+    seed: int = 0,
+) -> Iterator[str]:
+    """Several places along the path of a scene, with a grey sensor and behind a mosaic."""
+    yield simulated_row(name, calibration, scene, POSES, noise, exposure, seed)
+    yield simulated_row(f"{name}, Bayer", with_mosaic(calibration), scene, POSES, noise, exposure, seed)
+
+
+def with_mosaic(calibration: Calibration) -> Calibration:
+    """The same camera with a colour sensor."""
+    sensor = calibration.sensor.model_copy(update={"bayer": BAYER})
+    return calibration.model_copy(update={"sensor": sensor})
 
 
 def simulated_row(
@@ -184,20 +205,29 @@ def simulated_row(
     frames = []
     for k in poses:
         raw = RawFrame(k, 0.0, renderer.raw(track[k], frame=k, exposure=exposure))
-        truth = renderer.view_truth(track[k], "central")
-        frames.append(look(decoder, raw, truth.depth, truth.image * np.float32(exposure)))
+        depth, image = renderer.depth(track[k], "central"), reference_image(renderer, track[k])
+        frames.append(look(decoder, raw, depth, image * np.float32(exposure)))
     return accuracy_row(name, frames)
 
 
+def reference_image(renderer: Renderer, pose: NDArray[np.floating]) -> NDArray[np.floating]:
+    """What the focused image should be: the luminance of a mosaic is (R + 2G + B)/4."""
+    if renderer.calibration.sensor.bayer is None:
+        return renderer.view_truth(pose, "central").image
+    return renderer.color_view(pose).astype(np.float32) @ np.array([0.25, 0.5, 0.25], np.float32)
+
+
 def recorded_rows(folder: Path) -> Iterator[str]:
-    decoder = Decoder(
-        PlenopticCamera.from_calibration(load_calibration(folder / "camera.yaml")),
-        white=read_image(folder / "white.png"),
-    )
-    for path in sorted((folder / "depth").glob("*.npy")):
-        raw = RawFrame(int(path.stem), 0.0, read_image(folder / "raw" / f"{path.stem}.png"))
-        reference = read_image(folder / "reference" / f"{path.stem}.png")
-        yield accuracy_row(f"{folder.name} {path.stem}", [look(decoder, raw, np.load(path), reference)])
+    """A grey recording, and the same with its pixels declared to be a mosaic: the light is the same."""
+    calibration = load_calibration(folder / "camera.yaml")
+    for suffix, each in (("", calibration), (", Bayer", with_mosaic(calibration))):
+        camera = PlenopticCamera.from_calibration(each)
+        decoder = Decoder(camera, white=read_image(folder / "white.png"))
+        for path in sorted((folder / "depth").glob("*.npy")):
+            raw = RawFrame(int(path.stem), 0.0, read_image(folder / "raw" / f"{path.stem}.png"))
+            reference = read_image(folder / "reference" / f"{path.stem}.png")
+            name = f"{folder.name} {path.stem}{suffix}"
+            yield accuracy_row(name, [look(decoder, raw, np.load(path), reference)])
 
 
 def copy_milliseconds(side: int) -> float:

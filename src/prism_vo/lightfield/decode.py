@@ -6,17 +6,18 @@ from __future__ import annotations
 import threading
 from functools import partial
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.light import RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
-from prism_vo.lightfield.mosaic import PreparedMosaic
+from prism_vo.lightfield.mosaic import PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
@@ -27,7 +28,8 @@ from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
-TABLES_KEPT = 4  # focus tables, one a slope
+TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
+COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -54,7 +56,7 @@ class Decoder(Sensor):
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         self._focus_slope = FocusSlope(self.geometry.rest_slope, self.geometry.radius)
-        self._focus_tables: dict[float, FocusTable] = {}
+        self._focus_tables: dict[tuple[float, int], FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
 
@@ -143,31 +145,37 @@ class Decoder(Sensor):
         sharp = prepared.sharpened(BILINEAR_BLUR + PIXEL_BLUR * max(0.0, 1.0 - spacing * spacing))
         return self._focus_table(slope)(sharp)
 
-    def _focus_table(self, slope: float) -> FocusTable:
-        table = self._focus_tables.get(slope)
+    def _focus_table(self, slope: float, step: int = 1) -> FocusTable:
+        table = self._focus_tables.get((slope, step))
         if table is None:
-            table = FocusTable(self.geometry, self._bands, slope)
+            table = FocusTable(self.geometry, self._bands, slope, step)
             newest = list(self._focus_tables.items())[1 - TABLES_KEPT :]
-            self._focus_tables = {**dict(newest), slope: table}
+            self._focus_tables = {**dict(newest), (slope, step): table}
         return table
 
     def _picture(self, raw: RawFrame, slope: float, image: Floats) -> NDArray[np.uint8]:
         """The focused image in colour (h, w, 3)."""
         prepared, known = self.prepare(raw), self._light.of(raw.image)
         if isinstance(prepared, PreparedMosaic) and known.pattern is not None:
-            channels = self._mosaic_channels(prepared, slope, image, known.pattern, known.site_gains)
-        else:
-            parts = self._light.channels(raw.image, self._border, self._bands)
-            channels = [self._focused(part, slope) for part in parts]
+            return self._painted(prepared, slope, image, channels_of(known.pattern), known.site_gains)
+        parts = self._light.channels(raw.image, self._border, self._bands)
+        channels = [self._focused(part, slope) for part in parts]
         return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)
 
-    def _mosaic_channels(
-        self, prepared: PreparedMosaic, slope: float, image: Floats, pattern: str, site_gains: Array
-    ) -> list[Floats]:
-        """Luminance plus colour; (R + 2G + B)/4 is the luminance, so green follows from the two others."""
-        sites, table = channels_of(pattern), self._focus_table(slope)
-        red, blue = (table(prepared.channel(*map(int, np.argwhere(sites == n)[0]))) for n in (0, 2))
-        # as the scene was recorded: the gains even the sites of matching only
-        gains = [np.float32(site_gains[sites == n].mean()) for n in range(3)]
-        evened = (image + red, image - np.float32(0.5) * (red + blue), image + blue)
-        return [channel / gain for channel, gain in zip(evened, gains)]
+    def _painted(
+        self, prepared: PreparedMosaic, slope: float, image: Floats, channels: Integers, site_gains: Array
+    ) -> NDArray[np.uint8]:
+        """Luminance and colour of a mosaic, as the scene was recorded: the gains even the sites for matching only."""
+        height, width = image.shape
+        table = self._focus_table(slope, COLOUR_STEP)
+        planes = []
+        for channel in (0, 2):
+            row, column = np.argwhere(channels == channel)[0]
+            coarse = table(prepared.channel(int(row), int(column)))
+            size = coarse.shape[1] * COLOUR_STEP, coarse.shape[0] * COLOUR_STEP
+            planes.append(cv2.resize(coarse, size, interpolation=cv2.INTER_LINEAR))
+        red, blue = planes
+        gains = np.array([site_gains[channels == n].mean() for n in range(3)])
+        out = np.empty((height, width, 3), np.uint8)
+        self._bands.run(height, lambda first, last: paint_rows(image, red, blue, gains, first, last, out))
+        return out

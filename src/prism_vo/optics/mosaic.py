@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.arrays import Array, Floats, Integers, Mask
 
 DEMOSAIC = {
     "RGGB": cv2.COLOR_BayerRGGB2RGB,
@@ -27,9 +27,9 @@ CLEAR_PATTERN = 0.55
 LARGEST_GAIN = 4.0  # that evens the sites of a scene: beyond, the scene has one colour only
 
 
-def channels_of(pattern: str) -> NDArray[np.intp]:
+def channels_of(pattern: str) -> Integers:
     """Channel (0 R, 1 G, 2 B) of each site."""
-    return np.array(["RGB".index(letter) for letter in pattern], np.intp).reshape(2, 2)
+    return np.array(["RGB".index(letter) for letter in pattern], np.int32).reshape(2, 2)
 
 
 def over_sensor(sites: Array, shape: tuple[int, ...]) -> Floats:

@@ -40,11 +40,13 @@ class _PointColumns:
     kind: NDArray[np.int8]  # DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE
     color: Floats  # (N, 8)
     weight: Floats  # (N, 8)
-    rgb: NDArray[np.uint8] = field(kw_only=True, default=None)  # type: ignore[assignment]  # (N, 3), for the map
+    rgb: NDArray[np.uint8] = field(  # (N, 3), for the map
+        kw_only=True, default_factory=lambda: np.zeros((0, 3), np.uint8)
+    )
 
     def __post_init__(self) -> None:
         """Without a picture in colour a point is as grey as its pixel."""
-        if self.rgb is None:
+        if len(self.rgb) == 0:
             grey = np.clip(self.color[:, CENTRE], 0, 255).astype(np.uint8)
             object.__setattr__(self, "rgb", np.repeat(grey[:, None], 3, 1))
 

@@ -93,10 +93,20 @@ class Renderer:
         return develop(light, self.sensor, self.calibration.response.gamma, exposure, (self.seed, frame))
 
     def irradiance(
-        self, T_world_cam: Array | Sequence[Array], *, frame: int = 0, time: float = 0.0, shutter: float = 0.0
+        self,
+        T_world_cam: Array | Sequence[Array],
+        *,
+        frame: int = 0,
+        time: float = 0.0,
+        shutter: float = 0.0,
+        channel: int | None = None,
     ) -> Floats:
-        """Light on the sensor (H, W) before noise and quantisation; 1 is a white surface in full light."""
+        """Light on the sensor (H, W) before noise and quantisation; 1 is a white surface in full light.
+
+        ``channel``: that all pixels see (0 R, 1 G, 2 B, 3 grey) instead of those of the camera's mosaic.
+        """
         poses = _pose_list(T_world_cam)
+        mosaic = self._cfa if channel is None else np.full((2, 2), channel, np.int8)
         r = self._rays
         count = self._side**2
         key = (self.seed * 1_000_003 + frame * 8191) & 0x3FFFFFFF
@@ -133,7 +143,7 @@ class Renderer:
                         r.inv_micro_focal,
                         r.numbers,
                         p,
-                        self._cfa,
+                        mosaic,
                         rays.origin,
                         rays.direction,
                         rays.target,
