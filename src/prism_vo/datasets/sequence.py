@@ -110,12 +110,8 @@ class FileSequence:
         image = read_image(path) if self.video is None else self.video.read(index)
         remedy = "sensor.width and sensor.height of the camera file must be the image's"
         check_size(path, image, self._raw_size, remedy)
-        if bayer is None or image.ndim == 2:
-            return image
-        if not (image == image[..., :1]).all():
-            raise InputError(
-                f"{path}: is a colour image but the camera file says Bayer mosaic {bayer} (sensor.bayer)."
-            )
+        if bayer is None or image.ndim == 2 or not (image == image[..., :1]).all():
+            return image  # in colour although the camera has a mosaic: demosaiced elsewhere, which the decoder undoes
         return np.ascontiguousarray(image[..., 0])  # a mosaic that was written with three equal channels
 
     @cached_property
