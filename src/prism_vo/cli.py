@@ -19,6 +19,7 @@ COMMANDS = (
     ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
     ("config", "config:config", "Print all settings with their defaults and comments."),
     ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' files."),
+    ("calibrate", "calibrate:calibrate", "Find numbers of a camera in its own images: the micro-lens grid."),
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),

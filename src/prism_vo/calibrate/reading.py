@@ -69,6 +69,12 @@ def see_reading(images: Sequence[NDArray[Any]], readings: Sequence[GridReading])
     return _seen(reading, fit)
 
 
+def likeliest_start(images: Sequence[NDArray[Any]], readings: Sequence[GridReading]) -> Grid:
+    """The grid of the reading that raw images show, as the file has it: what a fit may begin with."""
+    likely = _likeliest(images, readings)
+    return _grid(likely[0] if len(likely) == 1 else see_reading(images, likely).reading)
+
+
 def _likeliest(images: Sequence[NDArray[Any]], readings: Sequence[GridReading]) -> Sequence[GridReading]:
     """The one reading that explains the picture far better than the others, or all: a fit that fails takes long."""
     frames = grey_frames(images)
