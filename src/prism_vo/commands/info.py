@@ -19,7 +19,7 @@ def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None
     path
         A folder or file.
     plot
-        Write a picture (PNG) of the micro-lens grid over the first raw image.
+        Write a picture (PNG): crops with the micro-lens grid, and arrows by which it lies beside the micro-images.
     check
         Look at a few raw images whether the camera file fits them (some seconds).
     """
@@ -31,14 +31,32 @@ def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None
     if camera is not None:
         lines += ["", *optics_lines(camera)]
     print("\n".join(lines), flush=True)
-    if check and sequence is not None and not sequence.is_decoded:
-        print("\n".join(["", *check_lines(sequence)]))
-    if plot is None:
-        return
     if sequence is None or sequence.is_decoded:
-        raise ConfigError(f"{path}: --plot needs a sequence with raw images.")
-    _write_plot(plot, sequence)
-    print(f"\nwrote {plot}")
+        if plot is not None:
+            raise ConfigError(f"{path}: --plot needs a sequence with raw images.")
+        return
+    _look(sequence, plot, check)
+
+
+def _look(sequence: Sequence, plot: Path | None, check: bool) -> None:
+    """Whether the camera fits, and the picture of it."""
+    import cv2
+
+    from prism_vo.atomic import write_bytes_atomically
+    from prism_vo.commands.fit_check import check_sequence, fit_picture, images_spread_over
+    from prism_vo.errors import ConfigError
+
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise ConfigError(f"{plot}: the picture is a PNG file; give a name ending in .png.")
+    images = images_spread_over(sequence) if check else []
+    found = None
+    if check:
+        found, lines = check_sequence(sequence, images)
+        print("\n".join(["", *lines]))
+    if plot is not None:
+        _, encoded = cv2.imencode(".png", fit_picture(sequence, images, found)[..., ::-1])
+        write_bytes_atomically(plot, encoded.tobytes())
+        print(f"\nwrote {plot}")
 
 
 def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence | None]:
@@ -102,31 +120,6 @@ def sequence_lines(sequence: Sequence) -> list[str]:
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
     lines += [f"  note          {note}" for note in notes_of(sequence)]
     return lines + [f"  missing       {what}" for what in missing]
-
-
-def check_lines(sequence: Sequence) -> list[str]:
-    """Does this camera fit these images? Numbers first, then a sentence for each thing that does not."""
-    import numpy as np
-
-    from prism_vo.calibrate.check import MOST_IMAGES, check_camera
-    from prism_vo.calibrate.words import check_rows
-    from prism_vo.errors import PrismError
-
-    images = []
-    for index in np.unique(np.linspace(0, len(sequence) - 1, MOST_IMAGES).astype(int)):
-        try:
-            images.append(sequence[int(index)].image)
-        except PrismError:  # a damaged frame; others show the camera as well
-            continue
-    if not images:
-        return ["  does it fit?  none of the frames looked at can be read"]
-    found = check_camera(sequence.camera, images, sequence.white)
-    lines = [f"  {name:<13} {words}" for name, words in check_rows(found)]
-    problems = found.problems()
-    verdict = [f"  !             {problem}" for problem in problems] or [
-        "  yes: grid, rim, lens types and slopes fit"
-    ]
-    return [f"  does the camera file fit the images? ({len(images)} of them)", *lines, *verdict]
 
 
 def result_lines(path: Path) -> list[str]:
@@ -224,17 +217,3 @@ def _xml_lines(path: Path) -> list[str]:
         f"sensor {model.sensor_distance:g} mm on",
         "  missing       the micro-lens grid; join both files with prism-vo import-calibration",
     ]
-
-
-def _write_plot(plot: Path, sequence: Sequence) -> None:
-    import cv2
-
-    from prism_vo.atomic import write_bytes_atomically
-    from prism_vo.errors import ConfigError
-    from prism_vo.optics.picture import grid_picture
-
-    if plot.suffix.lower() != ".png":
-        raise ConfigError(f"{plot}: the picture is a PNG file; give a name ending in .png.")
-    picture = grid_picture(sequence.camera, sequence[0].image)
-    _, encoded = cv2.imencode(".png", picture[..., ::-1])
-    write_bytes_atomically(plot, encoded.tobytes())
