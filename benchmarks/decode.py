@@ -11,51 +11,25 @@ import argparse
 import resource
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.decode_accuracy import HEADER, recorded_rows, simulated_rows
 from benchmarks.workload import Workload
 from prism_vo.config import DecodeConfig
-from prism_vo.datasets.images import read_image
-from prism_vo.evaluate.decoding import DecodingMetrics, decoding_metrics, psnr
 from prism_vo.lightfield import Decoder
-from prism_vo.optics.calibration import Calibration, load_calibration
+from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
 from prism_vo.optics.visibility import owner_maps
-from prism_vo.simulate import (
-    CATALOGUE,
-    Renderer,
-    SensorModel,
-    build_scene,
-    plan,
-    preset_camera,
-    scaled_camera,
-)
 from prism_vo.types import RawFrame
 
 SIDES = (512, 1024, 2048, 4096)
 POINTS = 2000
 REPEATS = 9
-TUNED_ON = (
-    ("table", 1.0, 1.0),
-    ("room", 1.0, 1.0),
-    ("street", 1.0, 1.0),
-    ("table", 3.0, 1.0),
-    ("table", 1.0, 0.5),
-)
-HELD_OUT = ("seq_001", "seq_004", "seq_007", "seq_010", "02_tools", "05_wires", "fan")
-HELD_OUT_SEED = 7  # of scene, path and noise: no constant was chosen with these images in view
-POSES = tuple(range(2, 60, 5))  # of the sixty along a scene's path
-WINDOW_PIXELS = 50  # TF pixels that share one matching window: divides the count of independent errors
-HEADER = (
-    "| data | bias 1e-4 | error 1e-3 | gross % | coverage % | honesty | near / middle / far | TF PSNR dB |"
-)
 
 
 def camera_of(side: int) -> PlenopticCamera:
@@ -115,89 +89,6 @@ def workloads() -> Iterator[Workload]:
     """For ``python -m benchmarks``."""
     for name, run in stages(1024):
         yield Workload(f"decode 1024² raw: {name}", run)
-
-
-@dataclass(frozen=True)
-class Looked:
-    """One decoded frame against its truth."""
-
-    metrics: DecodingMetrics
-    psnr: float
-
-
-def look(decoder: Decoder, raw: RawFrame, depth: NDArray[np.floating], reference: NDArray) -> Looked:
-    frame = decoder.dense(raw)
-    truth = decoder.camera.inv_virtual_depth(1.0 / depth.astype(np.float64))
-    metrics = decoding_metrics(frame.inv_virtual_depth, frame.variance, truth, depth, reference)
-    return Looked(metrics, psnr(frame.image, reference))
-
-
-def accuracy_row(name: str, frames: list[Looked]) -> str:
-    """Means over the frames; ± is the standard deviation of the mean bias."""
-    m = [f.metrics for f in frames]
-    medians = [1.25 * x.error / np.sqrt(max(x.count / WINDOW_PIXELS, 1.0)) for x in m]
-    uncertain = float(np.sqrt(np.sum(np.square(medians)))) / len(m)
-    bias, error, gross, coverage, honesty = (
-        float(np.mean([getattr(x, key) for x in m]))
-        for key in ("bias", "error", "gross", "coverage", "honesty")
-    )
-    thirds = " / ".join(f"{h:.2f}" for h in np.mean([x.honesty_by_depth for x in m], axis=0))
-    return (
-        f"| {name} | {bias * 1e4:+.2f} ± {uncertain * 1e4:.1f} | {error * 1e3:.2f} | {gross * 100:.2f} "
-        f"| {coverage * 100:.1f} | {honesty:.2f} | {thirds} | {np.mean([f.psnr for f in frames]):.1f} |"
-    )
-
-
-def simulated_rows() -> Iterator[str]:
-    """Scenes the constants of the variance model were chosen on, then scenes they were not."""
-    cameras = {"small": preset_camera("small"), "r5 × 0.4": scaled_camera(preset_camera("r5"), 0.4)}
-    for label, calibration in cameras.items():
-        for scene, noise, exposure in TUNED_ON:
-            name = f"{label}, {scene}" + (f", noise × {noise:g}" if noise != 1 else "")
-            name += f", exposure × {exposure:g}" if exposure != 1 else ""
-            yield simulated_row(name, calibration, scene, POSES, noise, exposure)
-    for label, calibration in cameras.items():
-        for scene in HELD_OUT:
-            yield simulated_row(f"held out: {label}, {scene}", calibration, scene, POSES, seed=HELD_OUT_SEED)
-
-
-def simulated_row(
-    name: str,
-    calibration: Calibration,
-    scene: str,
-    poses: tuple[int, ...],
-    noise: float = 1.0,
-    exposure: float = 1.0,
-    seed: int = 0,
-) -> str:
-    """Several places along the path of a scene."""
-    renderer = Renderer(
-        calibration,
-        build_scene(scene, seed=seed),
-        samples=4,
-        aperture=0.75,
-        sensor=SensorModel(noise=noise),
-        seed=seed,
-    )
-    track = plan(CATALOGUE[scene].path, frames=60, seed=seed).poses
-    decoder = Decoder(PlenopticCamera.from_calibration(calibration), white=renderer.white())
-    frames = []
-    for k in poses:
-        raw = RawFrame(k, 0.0, renderer.raw(track[k], frame=k, exposure=exposure))
-        truth = renderer.view_truth(track[k], "central")
-        frames.append(look(decoder, raw, truth.depth, truth.image * np.float32(exposure)))
-    return accuracy_row(name, frames)
-
-
-def recorded_rows(folder: Path) -> Iterator[str]:
-    decoder = Decoder(
-        PlenopticCamera.from_calibration(load_calibration(folder / "camera.yaml")),
-        white=read_image(folder / "white.png"),
-    )
-    for path in sorted((folder / "depth").glob("*.npy")):
-        raw = RawFrame(int(path.stem), 0.0, read_image(folder / "raw" / f"{path.stem}.png"))
-        reference = read_image(folder / "reference" / f"{path.stem}.png")
-        yield accuracy_row(f"{folder.name} {path.stem}", [look(decoder, raw, np.load(path), reference)])
 
 
 def copy_milliseconds(side: int) -> float:

@@ -18,11 +18,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CAMERA, VIEW, MLA = "optics/camera.py", "optics/view.py", "optics/mla.py"
-VISIBILITY, DISTORTION, SE3, VENDOR = (
-    "optics/visibility.py",
-    "optics/distortion.py",
-    "se3.py",
-    "optics/vendor.py",
+VISIBILITY, DISTORTION, SE3 = "optics/visibility.py", "optics/distortion.py", "se3.py"
+RAYTRIX, LIFCAL_OPTICS, LATTICE, BROWN = (
+    "optics/vendor/raytrix.py",
+    "optics/vendor/optics_of.py",
+    "optics/vendor/lattice.py",
+    "optics/vendor/brown.py",
 )
 DECODED = "datasets/decoded.py"
 OPTICS_TESTS = "tests/optics"
@@ -189,17 +190,22 @@ MUTANTS = (
     Mutant(
         "Sim(3): scale over the target's variance", SE3, "/ (ds**2).sum(1).mean()", "/ (dt**2).sum(1).mean()"
     ),
+    Mutant("import: rotation sign", RAYTRIX, "smallest_turn(base - turn", "smallest_turn(base + turn"),
     Mutant(
-        "import: rotation sign", VENDOR, '"rotation_rad": -grid.rotation', '"rotation_rad": grid.rotation'
+        "import: types with y up", RAYTRIX, "np.array([[c, -s], [s, c]])", "np.array([[c, -s], [-s, -c]])"
     ),
     Mutant(
         "import: offset y sign",
-        VENDOR,
+        RAYTRIX,
         "height / 2 - 0.5 - grid.offset[1]",
         "height / 2 - 0.5 + grid.offset[1]",
     ),
-    Mutant("import: principal point not raw", VENDOR, "scale * (c + 0.5) - 0.5", "scale * c"),
-    Mutant("import: lens class by id", VENDOR, "round(m - n) % count", "round(n - m) % count"),
+    Mutant("import: principal point not raw", LIFCAL_OPTICS, "scale * (c + 0.5) - 0.5", "scale * c"),
+    Mutant("import: lens class by id", LATTICE, "int(i - j) % count", "int(j - i) % count"),
+    Mutant(
+        "import: tangential y sign", BROWN, "tangential=(p1 / mm, -p2 / mm)", "tangential=(p1 / mm, p2 / mm)"
+    ),
+    Mutant("import: pixels taken for mm", BROWN, "k1 / mm**2", "k1 / mm"),
     Mutant("maps: sigma not divided by lambda", DECODED, "sigma = sigma / camera.lam", "sigma = sigma * 1.0"),
     Mutant(
         "maps: vendor convention read as true",

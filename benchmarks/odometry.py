@@ -23,7 +23,7 @@ from prism_vo import pipeline
 from prism_vo.arrays import Floats
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
-from prism_vo.datasets.sequence import Sequence
+from prism_vo.datasets.source import Sequence
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.lightfield import Decoder
 from prism_vo.odometry import Odometry

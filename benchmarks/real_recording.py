@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.calibrate import Grid, GridFit, fit_grid
-from prism_vo.calibrate.vendor_start import likeliest_start, vendor_starts
+from prism_vo.calibrate.reading import likeliest_start
 from prism_vo.datasets.images import list_images, read_image
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.optics.vendor import RaytrixGrid, read_raytrix_grid
+from prism_vo.optics.vendor import RaytrixGrid, grid_readings, read_raytrix_grid
 from prism_vo.types import RawFrame
 
 MOST_FIT_FRAMES = 30
@@ -82,7 +82,7 @@ def open_recording(folder: Path, nominal: NominalOptics) -> Recording:
         optics = "camera.yaml"
     else:
         vendor = read_raytrix_grid(folder / "mla.xml")
-        fit = fit_grid(images, likeliest_start(images, vendor_starts(vendor, images[0].shape)))
+        fit = fit_grid(images, likeliest_start(images, grid_readings(vendor, images[0].shape[1::-1])))
         calibration = nominal_calibration(vendor, fit, nominal)
         optics = f"nominal, f_L {nominal.lens:g}, b_L0 {nominal.array:g}, B {nominal.sensor:g} mm"
     return Recording(

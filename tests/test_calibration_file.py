@@ -66,6 +66,20 @@ def test_round_trip_is_exact(tmp_path):
     assert load_calibration(tmp_path / "again.yaml") == calibration
 
 
+def test_rare_keys_are_read_and_written_only_when_they_say_something(tmp_path):
+    def rare(data):
+        data["nominal"] = ["focal_length_mm", "mla_distance_mm"]
+        data["main_lens"]["distortion"]["centre_px"] = [1000.5, 1020.25]
+
+    calibration = load_calibration(write(tmp_path, rare))
+    assert calibration.main_lens.distortion_centre_px == (1000.5, 1020.25)
+    save_calibration(calibration, tmp_path / "again.yaml")
+    assert load_calibration(tmp_path / "again.yaml") == calibration
+    save_calibration(load_calibration(write(tmp_path)), tmp_path / "plain.yaml")
+    text = (tmp_path / "plain.yaml").read_text()
+    assert "nominal" not in text and "centre_px" not in text
+
+
 def put(*keys, value):
     def change(data):
         for key in keys[:-1]:
@@ -103,6 +117,7 @@ def drop(*keys):
         (put("mla", "lens_types", value=[]), "at least 1"),
         (put("mla", "layout", value="round"), "'hexagonal' or 'rectangular'"),
         (put("format", value="prism-vo/camera/9"), "'format'"),
+        (put("nominal", value=["focal_length"]), "'nominal.0'.*'focal_length_mm'"),
         (put("sensor", value=[1, 2]), "'sensor'"),
         (put("totally_focused", "view", value="side"), "'central' or 'focal'"),
     ],

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, Frame, InputFrame, PosedFrame
+from prism_vo.types import DecodedFrame, Frame, InputFrame, PosedFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
 from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
@@ -48,6 +48,7 @@ class FrameReport:
     track: Track | None
     mapping: MappingReport | None
     seconds: dict[str, float]
+    problem: str | None = None  # why the frame could not be used, one sentence
 
 
 class Odometry:
@@ -107,6 +108,11 @@ class Odometry:
                 self.window.trace(posed)
         self.map.record_between(posed, self.window.keyframes[-1])
         return self._report(frame, "ok", track, None)
+
+    def miss(self, frame: UnreadableFrame) -> FrameReport:
+        """A frame that could not be read: it has no pose, and nothing else changes."""
+        self.watch.restart()
+        return replace(self._report(frame, "lost", None, None), problem=frame.reason)
 
     def _prepare(self, raw: InputFrame, focused: DecodedFrame | None) -> Frame:
         with self.watch("decode"):
@@ -180,7 +186,11 @@ class Odometry:
         return Window(self.view, self.config.window, self.variant.model(self.sensor), first_id)
 
     def _report(
-        self, frame: Frame, status: Status, track: Track | None, mapping: MappingReport | None
+        self,
+        frame: Frame | UnreadableFrame,
+        status: Status,
+        track: Track | None,
+        mapping: MappingReport | None,
     ) -> FrameReport:
         return FrameReport(
             frame.index,

@@ -5,31 +5,37 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.calibrate.check import CameraCheck
+from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
+from prism_vo.datasets.reading import frames_of
+from prism_vo.datasets.selection import SequencePart, check_part
 from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
+from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.lightfield import Decoder
+from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
+from prism_vo.notices import focus_notice
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.read_ahead import read_ahead
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.results import ResultsFolder, check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, InputFrame
+from prism_vo.types import DecodedFrame, InputFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
 
-AHEAD = 2  # frames read and focused in advance
 Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
 
 
@@ -39,6 +45,13 @@ class Sink(Protocol):
     def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None: ...
 
     def on_end(self, result: RunResult) -> None: ...
+
+
+@runtime_checkable
+class SeesUnreadable(Protocol):
+    """A sink that also wants to know of frames there is no image of."""
+
+    def on_unreadable(self, report: FrameReport) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -54,11 +67,26 @@ class RunResult:
     metrics_refusal: str | None
     seconds: float
     odometry: Odometry
+    rate: FrameRate
+    check: CameraCheck | None  # of the camera file against the images; None: nobody looked
 
     @property
     def lost(self) -> int:
         """Frames without a pose."""
         return sum(r.status == "lost" for r in self.reports)
+
+    @property
+    def unreadable(self) -> list[FrameReport]:
+        """Those of the lost frames that could not be read; ``problem`` says why."""
+        return [r for r in self.reports if r.problem is not None]
+
+    @property
+    def notices(self) -> list[str]:
+        """What does not fit, one sentence each."""
+        camera = self.odometry.camera
+        found = [metric_notice(camera.calibration), focus_notice(self.reports, camera)]
+        problems = self.check.problems() if self.check is not None else []
+        return [*problems, *(sentence for sentence in found if sentence is not None)]
 
     @property
     def segments(self) -> int:
@@ -76,62 +104,88 @@ def run(
     frames: int | None = None,
     threads: bool = True,
     force: bool = False,
+    check: bool = False,
 ) -> RunResult:
     """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
 
-    With ``out`` the results folder is written as frames come; ``frames``: stop after so many.
+    With ``out`` the results folder is written as frames come; ``frames``: stop after so many;
+    ``check``: also look, beside the run, whether the camera file fits the images.
     """
     config = config or Config()
+    check_part(0, frames, 1)
     if out is not None:
         check_free(out, force)
-    incoming = islice(iter(source), frames)
-    first = next(incoming, None)
-    if first is None:
-        raise InputError(f"{source.name}: the sequence has no frames.")
+    incoming = islice(frames_of(source), frames)
+    unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
     odometry = Odometry(source.camera, config, sensor, threads=threads)
     total = _length(source, frames)
     # made last: input that cannot be used leaves no folder, and older results as they were
-    folder = ResultsFolder(out, source.name, total, config, force) if out is not None else None
+    folder = None if out is None else _results_folder(out, source, total, config, force)
+    watch = CameraWatch(source.camera, source.white, threads) if check else None
     reports: list[FrameReport] = []
-    start = time.perf_counter()
+    clock, start = FrameClock(), time.perf_counter()
     try:
-        for frame, focused, seconds in _focused(chain([first], incoming), sensor, threads):
-            report = odometry(frame, focused)
-            report = replace(report, seconds={**report.seconds, "decode": seconds})
-            reports.append(report)
-            if folder is not None:
-                folder.add(report)
-            for sink in sinks:
-                sink.on_frame(report, focused, odometry)
-            if progress is not None:
-                progress(len(reports), total, report)
+        with clock.listening():
+            for loaded in focused_frames(chain(unreadable, [first], incoming), sensor, threads):
+                if watch is not None:
+                    watch.offer(loaded.frame)
+                report = _processed(loaded, odometry)
+                reports.append(report)
+                if folder is not None:
+                    folder.add(report)
+                clock.tick()
+                _tell(sinks, report, loaded.focused, odometry)
+                if progress is not None:
+                    progress(len(reports), total, report)
     finally:
         odometry.finish()
         if folder is not None:
             folder.close(odometry)
     seconds = time.perf_counter() - start
+    if all(r.problem is not None for r in reports):
+        raise nothing_usable(source.name, [r.problem or "" for r in reports])
     trajectory, truth = odometry.trajectory(), source.groundtruth
     metrics, refusal = _metrics(trajectory, truth)
-    result = RunResult(source.name, out, trajectory, reports, truth, metrics, refusal, seconds, odometry)
+    result = RunResult(
+        source.name,
+        out,
+        trajectory,
+        reports,
+        truth,
+        metrics,
+        refusal,
+        seconds,
+        odometry,
+        clock.rate(),
+        None if watch is None else watch.result(),
+    )
     for sink in sinks:
         sink.on_end(result)
     return result
 
 
-def _focused(
-    frames: Iterator[InputFrame], sensor: Sensor, threads: bool
-) -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
-    """Frames in order with their totally focused image and the seconds that reading and focusing took."""
+def _results_folder(
+    out: Path, source: FrameSource, total: int | None, config: Config, force: bool
+) -> ResultsFolder:
+    indices = source.indices if isinstance(source, SequencePart) else None
+    return ResultsFolder(out, source.name, total, config, force, indices)
 
-    def load() -> Iterator[tuple[InputFrame, DecodedFrame, float]]:
-        start = time.perf_counter()
-        for frame in frames:
-            focused = sensor.focus(frame)
-            yield frame, focused, time.perf_counter() - start
-            start = time.perf_counter()
 
-    return read_ahead(load(), AHEAD) if threads else load()
+def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:
+    if isinstance(loaded.frame, UnreadableFrame):
+        report = odometry.miss(loaded.frame)
+    else:
+        report = odometry(loaded.frame, loaded.focused)
+    return replace(report, seconds={**report.seconds, "decode": loaded.seconds})
+
+
+def _tell(sinks: Many[Sink], report: FrameReport, focused: DecodedFrame | None, odometry: Odometry) -> None:
+    for sink in sinks:
+        if focused is not None:
+            sink.on_frame(report, focused, odometry)
+        elif isinstance(sink, SeesUnreadable):
+            sink.on_unreadable(report)
 
 
 def _length(source: FrameSource, frames: int | None) -> int | None:

@@ -32,7 +32,16 @@ SETTINGS = "config.yaml"
 class ResultsFolder:
     """Appends as frames are tracked; :meth:`close` writes the refined trajectory, keyframes and cloud."""
 
-    def __init__(self, path: Path, name: str, frames: int | None, config: Config, force: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        frames: int | None,
+        config: Config,
+        force: bool,
+        part: range | None = None,
+    ) -> None:
+        """``frames``: how many are to come, if that is known; ``part``: which of the recording's they are."""
         check_free(path, force)
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
@@ -43,6 +52,7 @@ class ResultsFolder:
             "revision": source_revision(),
             "sequence": name,
             "frames": frames,
+            **({} if part is None else {"start": part.start, "stride": part.step}),
             "settings": config_to_dict(config),
         }
         write_text_atomically(path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))
@@ -88,6 +98,8 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
         "segment": report.segment,
         "keyframe": report.keyframe,
     }
+    if report.problem is not None:
+        out["problem"] = report.problem
     if report.track is not None:
         t = report.track
         out |= {

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +60,27 @@ class DecodedFrame:
     variance: Floats | None  # (h, w), of ρ_v; inf where invalid
     valid: Mask | None  # (h, w)
     exposure: float | None = None
-    color: NDArray[np.uint8] | None = None  # (h, w, 3) RGB, if the raw image was in colour
+    picture: NDArray[np.uint8] | Callable[[], NDArray[np.uint8]] | None = None  # in colour, or what makes it
+
+    @cached_property
+    def color(self) -> NDArray[np.uint8] | None:
+        """(h, w, 3) RGB, if the raw image was in colour; made when it is asked for."""
+        return self.picture() if callable(self.picture) else self.picture
 
 
 InputFrame = RawFrame | DecodedFrame  # what a recording hands out, and a sensor measures in
+
+
+@dataclass(frozen=True)
+class UnreadableFrame:
+    """A frame that is there but cannot be used: damaged, empty, of another size."""
+
+    index: int
+    time: float  # s
+    reason: str  # one sentence
+
+
+SourceFrame = InputFrame | UnreadableFrame  # what a source of frames may come up with
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def recording(
     white = renderer.white()
     if not vignetting:
         rays = renderer._rays
-        renderer._rays = dataclasses.replace(rays, weight=np.ones_like(rays.weight))
+        lit = rays.tables._replace(weight=np.ones_like(rays.tables.weight))
+        renderer._rays = dataclasses.replace(rays, tables=lit)
     poses = plan(CATALOGUE[scene].path, frames=40, seed=1).poses
     picked = np.linspace(0, 39, frames).astype(int)
     return Recording(Grid.of(calibration.mla), [renderer.raw(poses[k], frame=int(k)) for k in picked], white)

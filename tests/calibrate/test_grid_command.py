@@ -16,12 +16,12 @@ from prism_vo.calibrate import Grid, fit_grid
 from prism_vo.calibrate.findings import by_parts, look_at_grid
 from prism_vo.calibrate.grid_file import corrected_calibration, load_grid_file
 from prism_vo.calibrate.grid_picture import round_scale
-from prism_vo.calibrate.vendor_start import likeliest_start, vendor_starts
+from prism_vo.calibrate.reading import likeliest_start
 from prism_vo.cli import main
 from prism_vo.commands.grid_images import MOST_IMAGES, read_images, without_mosaic
 from prism_vo.commands.grid_lines import with_sigma
 from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
-from prism_vo.optics.vendor import RaytrixGrid
+from prism_vo.optics.vendor import RaytrixGrid, grid_readings
 from prism_vo.simulate import preset_camera
 
 
@@ -163,9 +163,9 @@ def test_the_images_tell_what_a_vendors_file_means(turned_twice: bool) -> None:
         lens_types=(),
     )
     image = raw_image(truth, Look(shape=(320, 320)))
-    starts = vendor_starts(vendor, image.shape)
-    assert len(starts) == 2
-    start = likeliest_start([image], starts)
+    readings = grid_readings(vendor, (320, 320))
+    assert len(readings) == 2
+    start = likeliest_start([image], readings)
     assert np.allclose(start.origin, (161.0, 161.5))
     assert centre_rms(fit_grid(image, start).grid, truth, image.shape) < 0.05
 

@@ -190,10 +190,12 @@ def test_lifcal_folder(tmp_path):
     assert frame.view.name == "focal" and frame.inv_virtual_depth[60, 60] == pytest.approx(0.4, abs=1e-5)
     write_image(tmp_path / "raw" / "img1.png", images(1, size=(301, 261))[0])
     assert open_sequence(tmp_path).camera.calibration.sensor.width == 301  # the raw image tells the size
+    assert not open_sequence(tmp_path).is_decoded  # and raw images are used where there are any
     (tmp_path / "mla.xml").unlink()
     with pytest.raises(InputError, match="micro-lens calibration"):
         open_sequence(tmp_path)
-    (tmp_path / "totalFocus" / "img1.png").unlink()
+    for folder in ("totalFocus", "raw"):
+        (tmp_path / folder / "img1.png").unlink()
     with pytest.raises(InputError, match="no focused images"):
         open_sequence(tmp_path)
 

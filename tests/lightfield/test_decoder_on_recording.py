@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from light_fields import changed
 
 from prism_vo.datasets.images import read_image
 from prism_vo.evaluate.decoding import decoding_metrics, psnr
@@ -18,9 +19,10 @@ RECORDING = Path(os.environ.get("PRISM_VO_DATA", Path(__file__).parents[3] / "sh
 pytestmark = pytest.mark.skipif(not RECORDING.is_dir(), reason="recording not present")
 
 
-@pytest.fixture(scope="module")
-def decoder() -> Decoder:
-    camera = PlenopticCamera.from_calibration(load_calibration(RECORDING / "camera.yaml"))
+@pytest.fixture(scope="module", params=[None, "RGGB"], ids=["grey", "declared as a mosaic"])
+def decoder(request: pytest.FixtureRequest) -> Decoder:
+    calibration = changed(load_calibration(RECORDING / "camera.yaml"), sensor={"bayer": request.param})
+    camera = PlenopticCamera.from_calibration(calibration)
     return Decoder(camera, white=read_image(RECORDING / "white.png"))
 
 

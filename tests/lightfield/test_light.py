@@ -2,7 +2,6 @@
 """Bit depth, response, colour and vignetting on the way from raw numbers to the focused image."""
 
 import numpy as np
-import pytest
 from light_fields import changed, mini
 
 from prism_vo.config import DecodeConfig
@@ -40,20 +39,6 @@ def test_colour_raw_gives_a_colour_image_and_the_same_depth_as_its_luminance() -
     assert np.abs(colour.color[..., 1].astype(float) - plain.image.clip(0, 255)).max() <= 0.51
     both = colour.valid & plain.valid
     np.testing.assert_allclose(colour.inv_virtual_depth[both], plain.inv_virtual_depth[both], atol=1e-4)
-
-
-@pytest.mark.parametrize("pattern", ["RGGB", "GBRG"])
-def test_bayer_mosaic_is_developed(pattern: str) -> None:
-    camera = PlenopticCamera.from_calibration(changed(preset_camera("mini"), sensor={"bayer": pattern}))
-    sensor = camera.calibration.sensor
-    mosaic = np.empty((sensor.height, sensor.width), np.uint8)
-    level = {"R": 200, "G": 120, "B": 60}
-    for n, letter in enumerate(pattern):
-        mosaic[n // 2 :: 2, n % 2 :: 2] = level[letter]
-    rgb = linear(camera, mosaic)[8:-8, 8:-8]
-    np.testing.assert_allclose(
-        rgb.reshape(-1, 3), np.broadcast_to([200, 120, 60], (rgb.size // 3, 3)), atol=1.0
-    )
 
 
 def test_vignetting_without_a_white_image_is_that_of_the_white_image() -> None:

@@ -76,3 +76,28 @@ def test_lens_centres_come_from_undistorted_micro_image_centres():
     straight = camera.principal_point + (array.lens_centres - camera.principal_point) / camera.lam
     np.testing.assert_allclose(distort(camera.calibration, straight), array.image_centres, atol=1e-7)
     assert np.abs(straight - array.image_centres).max() > 0.1
+
+
+def test_a_distortion_centre_of_its_own():
+    """The same field of shifts, moved with its centre; without the key it is the principal point, bit by bit."""
+    numbers = {"radial": (2e-3, 1e-5), "tangential": (1e-4, -2e-4)}
+    plain = make_camera(distortion=numbers)
+    x, y = plain.principal_point
+    same = make_camera(distortion={**numbers, "centre_px": (x, y)}).calibration
+    moved = make_camera(distortion={**numbers, "centre_px": (x + 7.0, y - 11.0)}).calibration
+    pixels = np.random.default_rng(1).uniform(0, 200, (50, 2))
+    assert np.array_equal(distort(same, pixels), distort(plain.calibration, pixels))
+    away = np.array([7.0, -11.0])
+    expected = distort(plain.calibration, pixels - away) + away
+    assert distort(moved, pixels) == pytest.approx(expected, abs=1e-9)
+    assert undistort(moved, distort(moved, pixels)) == pytest.approx(pixels, abs=1e-6)
+
+
+def test_the_simulator_distorts_about_the_same_centre():
+    from prism_vo.simulate.optics import undistort_mm
+
+    camera = make_camera(distortion={"radial": (2e-3, 0.0), "centre_px": (90.0, 120.0)})
+    pixels = np.random.default_rng(2).uniform(0, 200, (50, 2))
+    mm = undistort_mm(camera.calibration, (pixels - camera.principal_point) * camera.pixel_mm)
+    expected = undistort(camera.calibration, pixels)
+    assert mm / camera.pixel_mm + camera.principal_point == pytest.approx(expected, abs=1e-6)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vendor_files import GRID, MODEL, grid_xml, model_xml, vendor_centres, write_vendor_files
+from vendor_files import GRID, MODEL, brown_xml, grid_xml, model_xml, vendor_centres, write_vendor_files
 
 from prism_vo.cli import main
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.optics.vendor import calibration_from_vendor, read_lifcal_model, read_raytrix_grid
 
 RAW = (301, 260)  # odd on purpose: floor(301/2) = 150
@@ -101,6 +102,73 @@ def test_command_says_what_is_wrong(tmp_path, capsys):
     assert not (tmp_path / "new.yaml").exists()
 
 
+def test_a_grid_alone_says_what_it_needs(tmp_path, capsys):
+    grid, model = write_vendor_files(tmp_path)
+    bad = tmp_path / "bad.xml"
+    bad.write_text(grid_xml(lens_base_y=(0.4, 0.7)))
+    cut = tmp_path / "cut.xml"
+    cut.write_text(grid_xml()[:200])
+    size, sheet = ["--raw-size", "301x260"], ["--lens", "16", "--pixel", "5.5"]
+    cases = [
+        ([str(grid), *size], "--lens 16"),
+        ([str(grid), *size, "--lens", "16"], "--pixel 5.5"),
+        ([str(grid), *size, "--lens", "-16", "--pixel", "5.5"], "must be positive"),
+        ([str(grid), *size, "--lens", "nan", "--pixel", "5.5"], "must be positive"),
+        ([str(grid), *size, "--lens", "0.1", "--pixel", "5.5"], "mla_distance_mm"),
+        ([str(grid), str(model), *size, *sheet], "leave out --lens and --pixel"),
+        ([str(model), *size], "one micro-lens grid"),
+        ([str(bad), *size, *sheet], "neither a hexagonal"),
+        ([str(cut), *size, *sheet], "not an XML file"),
+        ([str(grid), *sheet, "--raw-image", str(grid)], "not a readable image"),
+        ([str(grid), *sheet, "--raw-image", str(tmp_path)], "no images in this folder"),
+    ]
+    for arguments, words in cases:
+        assert main(["import-calibration", *arguments, "--out", str(tmp_path / "new.yaml")]) == 2, arguments
+        captured = capsys.readouterr().err
+        assert words in captured and captured.count("\n") == 1
+    assert not (tmp_path / "new.yaml").exists()
+
+
+def test_nominal_optics_are_marked_and_said_in_one_line(tmp_path, capsys):
+    grid, _ = write_vendor_files(tmp_path)
+    out = tmp_path / "c.yaml"
+    arguments = ["--raw-size", "301x260", "--lens", "16", "--pixel", "5.5", "--f-number", "2.8"]
+    assert main(["import-calibration", str(grid), *arguments, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert sum("not metric yet" in line for line in said.splitlines()) == 1
+    camera = load_calibration(out)
+    assert camera.nominal == (
+        "focal_length_mm",
+        "mla_distance_mm",
+        "sensor_distance_mm",
+        "principal_point_px",
+    )
+    assert camera.mla.sensor_distance_mm == pytest.approx(14.3 * 5.5e-3 * 2.8)
+    assert camera.main_lens.mla_distance_mm == pytest.approx(16 - 2.0 * camera.mla.sensor_distance_mm)
+    assert camera.main_lens.principal_point_px == (150.0, 129.5)
+    assert metric_notice(camera) in said
+    assert metric_notice(imported(tmp_path)) is None
+
+
+def test_distortion_of_the_grid_file_on_the_command_line(tmp_path, capsys):
+    """With LiFCal's own it is left out, without it is taken; unknown ones are refused or left out by wish."""
+    bent = grid_xml(distortion=brown_xml((1e-8, 0.0), (4.0, 2.0)))
+    out = ["--raw-size", "301x260", "--out", str(tmp_path / "c.yaml"), "--force"]
+    grid, model = write_vendor_files(tmp_path, grid=bent)
+    assert main(["import-calibration", str(grid), str(model), *out]) == 0
+    assert "has its own" in capsys.readouterr().out
+    assert load_calibration(tmp_path / "c.yaml").main_lens.distortion.radial == MODEL["radial"]
+    write_vendor_files(tmp_path, grid=bent, model=model_xml(radial=(0.0, 0.0), tangential=(0.0, 0.0)))
+    assert main(["import-calibration", str(grid), str(model), *out]) == 0
+    assert "coefficients read per px" in capsys.readouterr().out
+    assert load_calibration(tmp_path / "c.yaml").main_lens.distortion.centre_px == (154.0, 127.5)
+    grid.write_text(bent.replace("brown", "spline").replace("Brown", "radial"))
+    assert main(["import-calibration", str(grid), str(model), *out]) == 2
+    assert "--no-distortion" in capsys.readouterr().err
+    assert main(["import-calibration", str(grid), str(model), "--no-distortion", *out]) == 0
+    assert load_calibration(tmp_path / "c.yaml").main_lens.distortion.radial == (0.0, 0.0)
+
+
 def test_a_model_without_centre_adjustment_gets_a_note(tmp_path, capsys):
     grid, model = write_vendor_files(tmp_path, model=model_xml(adjusted=False))
     out = str(tmp_path / "c.yaml")
@@ -116,8 +184,7 @@ def test_a_model_without_centre_adjustment_gets_a_note(tmp_path, capsys):
         (grid_xml().replace("<diameter>14.3</diameter>", ""), None, "'diameter' is missing"),
         (grid_xml().replace("14.3", "wide"), None, "not a number"),
         (grid_xml().replace("14.3", "nan"), None, "not finite"),
-        (grid_xml(lens_base_y=(-0.5, 0.8660254)), None, "base vectors"),
-        (grid_xml(lens_base_y=(0.0, 1.0)), None, "base vectors"),
+        (grid_xml(lens_base_y=(0.4, 0.8660254)), None, "base vectors"),
         (grid_xml(types=GRID["types"][:2]), None, "2 lens types"),
         (grid_xml(types=[(k, (0.0, 0.0), (2.0, 3.0)) for k in range(3)]), None, "share one offset"),
         (None, model_xml().replace("Plenoptic", "Pinhole"), "'Pinhole'"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of the vendors' XML files, from the description of their formats."""
+"""Writers of the vendors' XML files, from the description of their formats, and what those files mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ GRID = {
     "lens_border": 1.0,
     "lens_base_x": (1.0, 0.0),
     "lens_base_y": (0.5, 0.8660254),
+    "sub_grid_base": (3.0, 1.7320508),
     "types": [(0, (0.0, 0.0), (2.0, 2.8)), (1, (1.0, 0.0), (2.6, 4.0)), (2, (-1.0, 0.0), (3.5, 6.0))],
+    "distortion": "",
 }
 MODEL = {
     "size": (150, 130),
@@ -27,6 +29,7 @@ MODEL = {
     "tangential": (3e-5, -4e-5),
     "adjusted": True,
 }
+CORNERS = ("ltop", "rtop", "lbot", "rbot")
 
 
 def _xy(name: str, pair: tuple[float, float], first: str = "x", second: str = "y") -> str:
@@ -45,7 +48,27 @@ def grid_xml(**changes) -> str:
         f"<diameter>{g['diameter']!r}</diameter><rotation>{g['rotation']!r}</rotation>"
         f"<lens_border>{g['lens_border']!r}</lens_border><tcp>2.0</tcp>"
         f"{_xy('lens_base_x', g['lens_base_x'])}{_xy('lens_base_y', g['lens_base_y'])}"
-        f"{_xy('sub_grid_base', (3.0, 0.0))}{types}</RayCalibData>"
+        f"{_xy('sub_grid_base', g['sub_grid_base'])}{g['distortion']}{types}</RayCalibData>"
+    )
+
+
+def brown_xml(
+    values: tuple[float, ...], centre: tuple[float, float] = (0.0, 0.0), units: str | None = None
+) -> str:
+    """The distortion element of a micro-lens calibration."""
+    attribute = "" if units is None else f' units="{units}"'
+    return (
+        f'<distortion type="Brown"><function>brown</function><parameter count="{len(values)}"{attribute}>'
+        f"{' '.join(map(repr, values))}</parameter>{_xy('offset', centre)}</distortion>"
+    )
+
+
+def corner_xml(diameter: float, rotation: float, corners) -> str:
+    """A micro-lens calibration by the centres of the corner lenses."""
+    centres = "".join(_xy(name, corner) for name, corner in zip(CORNERS, corners))
+    return (
+        f"<TSPCCalibData><diameter>{diameter!r}</diameter><rotation>{rotation!r}</rotation>"
+        f"<centers>{centres}</centers></TSPCCalibData>"
     )
 
 
@@ -86,3 +109,28 @@ def vendor_centres(raw_size: tuple[int, int]) -> dict[tuple[float, float], int]:
                 py = y0 - (x * np.sin(rotation) + y * np.cos(rotation))
                 out[round(float(px), 6), round(float(py), 6)] = i % 3
     return out
+
+
+def lenses_by_base_vectors(
+    turn: float, raw_size: tuple[int, int], **changes
+) -> tuple[np.ndarray, np.ndarray]:
+    """Centres (N, 2) in pixels and type ids (N,) by the plain meaning of a file's elements.
+
+    Every lens is a whole combination of the base vectors, y down, turned counter-clockwise. The pattern of types
+    repeats with the two sides of ``sub_grid_base`` and holds each type twice, the second time in the middle of that
+    cell.
+    """
+    g = {**GRID, **changes}
+    n = np.arange(-40, 41)
+    steps = np.stack(np.meshgrid(n, n), -1).reshape(-1, 2)
+    places = steps @ np.array([g["lens_base_x"], g["lens_base_y"]])
+    cell = np.abs(np.array(g["sub_grid_base"]))
+    kinds = np.full(len(places), -1)
+    for number, offset, _ in g["types"]:
+        for middle in (0.0, 0.5):
+            away = (places - offset) / cell - middle
+            kinds[(np.abs(away - np.rint(away)) * cell < 1e-3).all(1)] = number
+    c, s = np.cos(turn), np.sin(turn)
+    x, y = g["diameter"] * np.array([[c, s], [-s, c]]) @ places.T
+    x0, y0 = raw_size[0] / 2 - 0.5 + g["offset"][0], raw_size[1] / 2 - 0.5 - g["offset"][1]
+    return np.stack([x0 + x, y0 + y], -1), kinds

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from markupsafe import escape
 
 from prism_vo import pipeline
+from prism_vo.cli import main
 from prism_vo.config import Config, TrackConfig
 from prism_vo.datasets import Sequence, open_sequence
+from prism_vo.optics.calibration import load_calibration, save_calibration
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.report.sink import ReportSink
 from prism_vo.types import RawFrame
 
@@ -78,3 +83,26 @@ def test_one_frame_is_enough(recording: Path, tmp_path: Path) -> None:
     _, data, _ = report(open_sequence(recording), tmp_path / "r", Config(), 1)
     assert len(data["keyframes"]) == 1
     assert data["keyframes"][0]["captions"]["depth-where"] == "everywhere"
+
+
+def test_nominal_optics_are_said_once_by_run_depth_and_report(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    camera = load_calibration(recording / "camera.yaml")
+    assert metric_notice(camera) is None
+    folder, out = tmp_path / "walk", tmp_path / "results"
+    (folder / "raw").mkdir(parents=True)
+    for image in sorted((recording / "raw").iterdir())[:2]:
+        shutil.copy(image, folder / "raw")
+    nominal = camera.model_copy(update={"nominal": ("mla_distance_mm", "sensor_distance_mm")})
+    save_calibration(nominal, folder / "camera.yaml")
+    notice = metric_notice(nominal)
+    assert notice is not None and "not metric yet" in notice and "CameraModel.xml" in notice
+    assert main(["run", str(folder), "--out", str(out)]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count(notice) == 1
+    text = (out / "report.html").read_text(encoding="utf-8")
+    first_screen = text[: text.index("Path and map")]
+    assert first_screen.count(str(escape(notice))) == 1
+    image = str(next((folder / "raw").iterdir()))
+    assert main(["depth", image, "--camera", str(folder / "camera.yaml"), "--out", str(tmp_path / "d")]) == 0
+    assert capsys.readouterr().out.count(notice) == 1

@@ -62,7 +62,12 @@ def bench(
     from prism_vo.bench.run import run_bench
     from prism_vo.bench.summary import Summary
     from prism_vo.errors import ConfigError
+    from prism_vo.report.plots import check_matplotlib
+    from prism_vo.simulate.scene import check_ray_tracer
 
+    check_matplotlib()  # hours before the figures are drawn
+    if data is None:
+        check_ray_tracer()
     chosen = check_methods(methods or OUR_METHODS)
     read_programs(programs)
     count = runs if runs is not None else (1 if scale == "small" and data is None else 10)

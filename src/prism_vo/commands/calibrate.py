@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prism_vo.calibrate.findings import GridFindings
     from prism_vo.calibrate.grid import Grid
     from prism_vo.optics.calibration import Calibration
-    from prism_vo.optics.vendor import RaytrixGrid
+    from prism_vo.optics.vendor import VendorGrid
 
 calibrate = App(name="calibrate", help="Find numbers of a camera in its own images.", help_format="plaintext")
 
@@ -25,7 +25,7 @@ class Start(NamedTuple):
     path: Path | None = None
     calibration: Calibration | None = None
     grid: Grid | None = None
-    vendor: RaytrixGrid | None = None
+    vendor: VendorGrid | None = None
     size: tuple[int, int] | None = None  # width, height, where the file has it
 
 
@@ -56,10 +56,11 @@ def grid(
         Replace existing files.
     """
     from prism_vo.calibrate.findings import look_at_grid
-    from prism_vo.calibrate.vendor_start import likeliest_start, vendor_starts
+    from prism_vo.calibrate.reading import likeliest_start
     from prism_vo.commands.grid_images import choose_images, read_images
     from prism_vo.commands.grid_lines import grid_lines
     from prism_vo.commands.narration import Narration
+    from prism_vo.optics.vendor import grid_readings
 
     begin = _read_start(start)
     _check_targets(begin, out, plot, force)
@@ -69,7 +70,7 @@ def grid(
         first = begin.grid
         if begin.vendor is not None:
             say("comparing the meanings of the vendor's file")
-            first = likeliest_start(pictures, vendor_starts(begin.vendor, pictures[0].shape))
+            first = likeliest_start(pictures, grid_readings(begin.vendor, pictures[0].shape[1::-1]))
         _check_size(begin, pictures[0])
         findings = look_at_grid(pictures, first, say)
     types = None if begin.calibration is None else len(begin.calibration.mla.lens_types)
@@ -84,13 +85,13 @@ def _read_start(path: Path | None) -> Start:
     from prism_vo.calibrate.grid import Grid
     from prism_vo.calibrate.grid_file import GRID_FORMAT, load_grid_file
     from prism_vo.optics.calibration import load_calibration
-    from prism_vo.optics.vendor import read_raytrix_grid
+    from prism_vo.optics.vendor import read_vendor_grid
     from prism_vo.yaml_files import read_yaml
 
     if path is None:
         return Start()
     if path.suffix.lower() == ".xml":
-        return Start(path, vendor=read_raytrix_grid(path))
+        return Start(path, vendor=read_vendor_grid(path, distortion=False))
     data = read_yaml(path)
     if isinstance(data, dict) and data.get("format") == GRID_FORMAT:
         file = load_grid_file(path)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prism_vo.commands.narration import Narration
-    from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.pipeline import RunResult
-    from prism_vo.types import DecodedFrame
 
 MARK = ".prism-vo-demo"  # in the folders a demo may replace
 RESULTS = "results"
@@ -37,9 +35,11 @@ def demo(
     from prism_vo.commands.narration import Narration
     from prism_vo.commands.output import print_summary
     from prism_vo.errors import ConfigError
+    from prism_vo.simulate.scene import check_ray_tracer
 
     if frames < 10:
         raise ConfigError(f"--frames is {frames}; a recording for the demo has at least 10.")
+    check_ray_tracer()  # before anything is removed or rendered
     _clear(out)
     with Narration() as say:
         result = _simulate_and_run(out, scene, frames, camera, say)
@@ -63,6 +63,7 @@ def _clear(out: Path) -> None:
 def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narration) -> RunResult:
     say("loading")
     from prism_vo import pipeline
+    from prism_vo.commands.narration import ReportAnnouncement, TrackingProgress
     from prism_vo.datasets import open_sequence
     from prism_vo.report.sink import ReportSink
     from prism_vo.simulate.options import SimulateOptions
@@ -78,20 +79,6 @@ def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narr
     return pipeline.run(
         open_sequence(recording),
         out=out / RESULTS,
-        sinks=[_Announcement(say), ReportSink(out / RESULTS)],
-        progress=lambda done, total, report: say(f"tracking, {report.status}", done, total),
+        sinks=[ReportAnnouncement(say), ReportSink(out / RESULTS)],
+        progress=TrackingProgress(say),
     )
-
-
-class _Announcement:
-    """Says that the report is being drawn, which takes some seconds."""
-
-    def __init__(self, say: Narration) -> None:
-        self._say = say
-
-    def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
-        """Progress is told elsewhere."""
-
-    def on_end(self, result: RunResult) -> None:
-        """The report comes next."""
-        self._say("drawing the report")

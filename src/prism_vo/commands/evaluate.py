@@ -53,6 +53,7 @@ def evaluate(
     if len(files) < 2:
         raise ConfigError("Give at least two files: ESTIMATE [ESTIMATE ...] GROUNDTRUTH.")
     check_settings(max_difference, rpe_delta, segment_share)
+    plot = plot and can_draw()
     truth = as_series(read_trajectory(inside(files[-1], "groundtruth.txt")))
     estimates = {
         name: as_series(read_trajectory(inside(path, "trajectory.txt")))
@@ -150,11 +151,20 @@ def draw(
     results: dict[str, TrajectoryMetrics],
     alignment: Alignment,
 ) -> None:
-    """The figure, or one line on what to install for it: a missing extra does not spoil the measurement."""
-    from prism_vo.errors import MissingExtraError
+    """The figure of paths and errors."""
     from prism_vo.report.plots import save_figure, trajectory_figure
 
+    save_figure(trajectory_figure(estimates, truth, results, alignment), path)
+
+
+def can_draw() -> bool:
+    """Whether the extra for figures is there; if not, a line says so: it does not spoil the measurement."""
+    from prism_vo.errors import MissingExtraError
+    from prism_vo.report.plots import check_matplotlib
+
     try:
-        save_figure(trajectory_figure(estimates, truth, results, alignment), path)
+        check_matplotlib()
     except MissingExtraError as error:
         print(f"No figure: {error}")
+        return False
+    return True

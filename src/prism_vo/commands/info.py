@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from prism_vo.optics.camera import PlenopticCamera
 
 
-def info(path: Path, /, *, plot: Path | None = None) -> None:
+def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None:
     """Say what a sequence, calibration, image, trajectory or cloud is, and what the camera can measure.
 
     Parameters
@@ -19,7 +19,9 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
     path
         A folder or file.
     plot
-        Write a picture (PNG) of the micro-lens grid over the first raw image.
+        Write a picture (PNG): crops with the micro-lens grid, and arrows by which it lies beside the micro-images.
+    check
+        Look at a few raw images whether the camera file fits them (some seconds).
     """
     from prism_vo.errors import ConfigError, InputError
 
@@ -28,24 +30,44 @@ def info(path: Path, /, *, plot: Path | None = None) -> None:
     lines, camera, sequence = _describe(path)
     if camera is not None:
         lines += ["", *optics_lines(camera)]
-    print("\n".join(lines))
-    if plot is None:
-        return
+    print("\n".join(lines), flush=True)
     if sequence is None or sequence.is_decoded:
-        raise ConfigError(f"{path}: --plot needs a sequence with raw images.")
-    _write_plot(plot, sequence)
-    print(f"\nwrote {plot}")
+        if plot is not None:
+            raise ConfigError(f"{path}: --plot needs a sequence with raw images.")
+        return
+    _look(sequence, plot, check)
+
+
+def _look(sequence: Sequence, plot: Path | None, check: bool) -> None:
+    """Whether the camera fits, and the picture of it."""
+    import cv2
+
+    from prism_vo.atomic import write_bytes_atomically
+    from prism_vo.commands.fit_check import check_sequence, fit_picture, images_spread_over
+    from prism_vo.errors import ConfigError
+
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise ConfigError(f"{plot}: the picture is a PNG file; give a name ending in .png.")
+    images = images_spread_over(sequence) if check else []
+    found = None
+    if check:
+        found, lines = check_sequence(sequence, images)
+        print("\n".join(["", *lines]))
+    if plot is not None:
+        _, encoded = cv2.imencode(".png", fit_picture(sequence, images, found)[..., ::-1])
+        write_bytes_atomically(plot, encoded.tobytes())
+        print(f"\nwrote {plot}")
 
 
 def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence | None]:
-    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.video import is_video
     from prism_vo.optics.calibration import load_calibration
     from prism_vo.optics.camera import PlenopticCamera
 
     if (path / "trajectory.txt").is_file() and not (path / "camera.yaml").is_file():
         return result_lines(path), None, None
-    if path.is_dir() or path.name == "sequence.yaml":
-        sequence = open_sequence(path)
+    if path.is_dir() or path.name == "sequence.yaml" or is_video(path):
+        sequence = _open(path)
         return sequence_lines(sequence), sequence.camera, sequence
     if path.suffix in (".yaml", ".yml"):
         camera = PlenopticCamera.from_calibration(load_calibration(path))
@@ -53,8 +75,23 @@ def _describe(path: Path) -> tuple[list[str], PlenopticCamera | None, Sequence |
     return _file_lines(path), None, None
 
 
+def _open(path: Path) -> Sequence:
+    """The recording; if only its camera is not described, the commands to type next are printed first."""
+    from prism_vo.datasets import open_sequence
+    from prism_vo.datasets.missing_camera import MissingCameraError
+    from prism_vo.errors import InputError
+
+    try:
+        return open_sequence(path)
+    except MissingCameraError as error:
+        print("\n".join(error.lines()), flush=True)
+        raise InputError(f"{error.fault}.") from error
+
+
 def sequence_lines(sequence: Sequence) -> list[str]:
     """What a sequence holds, and what it lacks with the consequence."""
+    from prism_vo.datasets.source import notes_of
+
     count, times = len(sequence), sequence.times
     first = sequence[0]
     kind = "focused images, decoded already" if sequence.is_decoded else "raw plenoptic images"
@@ -81,6 +118,7 @@ def sequence_lines(sequence: Sequence) -> list[str]:
     else:
         shortest, longest = sequence.exposures.min() * 1e3, sequence.exposures.max() * 1e3
         lines.append(f"  exposure      {shortest:.3g} to {longest:.3g} ms")
+    lines += [f"  note          {note}" for note in notes_of(sequence)]
     return lines + [f"  missing       {what}" for what in missing]
 
 
@@ -96,6 +134,7 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
     """The optics in plain words."""
     import math
 
+    from prism_vo.optics.nominal import metric_notice
     from prism_vo.optics.summary import TYPICAL_SIGMA, summarise
 
     s = summarise(camera)
@@ -122,7 +161,8 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
             f"    {row.depth:8g} m   {row.virtual_depth:13.3f}   "
             f"{row.sigma:7.3f} m {percent:5.1f} %   {row.lenses:23.1f}"
         )
-    return lines
+    notice = metric_notice(camera.calibration)
+    return lines if notice is None else [*lines, f"  note: {notice}"]
 
 
 def _file_lines(path: Path) -> list[str]:
@@ -152,12 +192,24 @@ def _file_lines(path: Path) -> list[str]:
 
 
 def _xml_lines(path: Path) -> list[str]:
-    from prism_vo.optics.vendor import MLA_ROOT, read_lifcal_model, read_raytrix_grid, root_name
+    from prism_vo.optics.vendor import (
+        GRID_ROOTS,
+        RaytrixGrid,
+        read_lifcal_model,
+        read_vendor_grid,
+        root_name,
+    )
 
-    if root_name(path) == MLA_ROOT:
-        grid = read_raytrix_grid(path)
-        types = len(grid.lens_types)
-        return [f"{path}: Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {types} lens types"]
+    if root_name(path) in GRID_ROOTS:
+        grid = read_vendor_grid(path, distortion=False)
+        if isinstance(grid, RaytrixGrid):
+            what = f"Raytrix micro-lens calibration, pitch {grid.diameter:g} px, {len(grid.lens_types)} lens types"
+        else:
+            what = f"micro-lens calibration by corner lenses, pitch {grid.diameter:g} px"
+        return [
+            f"{path}: {what}",
+            "  next          make camera.yaml of it and a raw image with prism-vo import-calibration",
+        ]
     model = read_lifcal_model(path)
     return [
         f"{path}: LiFCal camera model",
@@ -165,17 +217,3 @@ def _xml_lines(path: Path) -> list[str]:
         f"sensor {model.sensor_distance:g} mm on",
         "  missing       the micro-lens grid; join both files with prism-vo import-calibration",
     ]
-
-
-def _write_plot(plot: Path, sequence: Sequence) -> None:
-    import cv2
-
-    from prism_vo.atomic import write_bytes_atomically
-    from prism_vo.errors import ConfigError
-    from prism_vo.optics.picture import grid_picture
-
-    if plot.suffix.lower() != ".png":
-        raise ConfigError(f"{plot}: the picture is a PNG file; give a name ending in .png.")
-    picture = grid_picture(sequence.camera, sequence[0].image)
-    _, encoded = cv2.imencode(".png", picture[..., ::-1])
-    write_bytes_atomically(plot, encoded.tobytes())

@@ -1,63 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``run`` and ``demo`` print: a progress line that never falls silent, and a summary in mm and per cent."""
+"""What ``run`` and ``demo`` print at their end: a summary in mm and per cent."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from prism_vo.odometry import FrameReport
     from prism_vo.pipeline import RunResult
 
 
-class RunProgress:
-    """A bar on a terminal, nothing in a pipe or when quiet."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._bar = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[speed]}"),
-            TextColumn("{task.fields[state]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=quiet or not Console(stderr=True).is_terminal,
-        )
-        self._task = self._bar.add_task("compiling kernels (first run only)", total=None, speed="", state="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, done: int, total: int | None, report: FrameReport) -> None:
-        """One more frame."""
-        speed = self._bar.tasks[self._task].speed
-        self._bar.update(
-            self._task,
-            description="tracking",
-            total=total,
-            completed=done,
-            state=report.status,
-            speed=f"{speed:.1f} frames/s" if speed else "",
-        )
+WIDE = 1000
+MOST_PROBLEMS = 3  # unreadable frames named; stats.jsonl names all
 
 
 def print_summary(result: RunResult) -> None:
     """Frames, speed, errors (with the alignment named) and where the results are."""
     console = Console()
-    rate = len(result.reports) / max(result.seconds, 1e-9)
+    if not console.is_terminal:  # a file or a pipe has no width at which sentences must be broken
+        console = Console(width=WIDE)
     keyframes = len(result.odometry.map.T_view_world)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("frames", f"{len(result.reports)} ({keyframes} keyframes), {rate:.1f} frames/s")
+    table.add_row("frames", f"{len(result.reports)} ({keyframes} keyframes)")
+    table.add_row("speed", str(result.rate))
     table.add_row("tracking", _states(result))
+    for name, words in _problems(result):
+        table.add_row(name, Text(words))  # file names may hold what Rich would take for markup
     table.add_row("path", f"{result.trajectory.length:.3f} m")
     table.add_row("map", f"{len(result.odometry.cloud())} points")
     m = result.metrics
@@ -71,6 +42,8 @@ def print_summary(result: RunResult) -> None:
         table.add_row("scale error", f"{100 * m.scale_error:.2f} %")
     elif result.metrics_refusal:
         table.add_row("error", f"not measured: {result.metrics_refusal}")
+    for notice in result.notices:
+        table.add_row("note", Text(notice))
     if result.out is not None:
         page = result.out / "report.html"
         table.add_row("results", str(page if page.exists() else result.out))
@@ -80,6 +53,20 @@ def print_summary(result: RunResult) -> None:
 def _states(result: RunResult) -> str:
     if result.lost == 0 and result.segments == 1:
         return "every frame has a pose"
-    starts = [r.index for a, r in zip(result.reports, result.reports[1:]) if r.segment > a.segment]
+    pairs = zip(result.reports, result.reports[1:])
+    starts = [after.index for before, after in pairs if after.segment > before.segment >= 0]
     restarted = f"; started again at frame {', '.join(map(str, starts))}" if starts else ""
-    return f"{result.lost} frames without a pose{restarted}"
+    unread = len(result.unreadable)
+    damaged = f", {unread} of them could not be read" if unread else ""
+    return f"{counted(result.lost)} without a pose{damaged}{restarted}"
+
+
+def counted(frames: int) -> str:
+    """1 frame, 2 frames."""
+    return f"{frames} frame{'' if frames == 1 else 's'}"
+
+
+def _problems(result: RunResult) -> list[tuple[str, str]]:
+    rows = [(f"  frame {r.index}", r.problem or "") for r in result.unreadable[:MOST_PROBLEMS]]
+    more = len(result.unreadable) - len(rows)
+    return [*rows, *([("  …", f"{counted(more)} more, see stats.jsonl")] if more else [])]

@@ -113,6 +113,9 @@ def simulate(
         truth_every=truth_every,
         baselines=baselines,
     )
+    from prism_vo.simulate.scene import check_ray_tracer
+
+    check_ray_tracer()
     if preview:
         _write_preview(scene, out, options, threads)
     else:

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from prism_vo.datasets.registry import open_sequence
+from prism_vo.datasets.selection import check_part
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, RawFrame
+from prism_vo.types import SourceFrame, UnreadableFrame
 
 T = TypeVar("T")
 POLL = 0.2  # s between looks at the folder
@@ -23,11 +24,14 @@ POLL = 0.2  # s between looks at the folder
 class FollowedSequence:
     """Satisfies ``FrameSource``; ends when nothing new came for ``patience`` seconds.
 
-    A file that cannot be read yet, because it is still being written, is tried again until the patience ends.
+    A file that cannot be read yet, because it is still being written, is tried again until the patience ends; then
+    it is an unreadable frame. ``start``, ``stride``: the first frame, and the distance from one to the next.
     """
 
-    def __init__(self, path: Path | str, patience: float = 10.0) -> None:
+    def __init__(self, path: Path | str, patience: float = 10.0, start: int = 0, stride: int = 1) -> None:
+        check_part(start, None, stride)
         self.path, self.patience = Path(path), patience
+        self.start, self.stride = start, stride
         self._now = self._persist(lambda: open_sequence(self.path))
 
     @property
@@ -50,9 +54,9 @@ class FollowedSequence:
         """The white image, if there is one."""
         return self._now.white
 
-    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
+    def __iter__(self) -> Iterator[SourceFrame]:
         """Frames, each as soon as its file is there."""
-        index = 0
+        index = self.start
         while True:
             deadline = time.monotonic() + self.patience
             while index >= len(self._now):
@@ -60,8 +64,14 @@ class FollowedSequence:
                     return
                 time.sleep(POLL)
                 self._refresh()
-            yield self._persist(lambda: self._now[index])  # noqa: B023
-            index += 1
+            yield self._frame(index)
+            index += self.stride
+
+    def _frame(self, index: int) -> SourceFrame:
+        try:
+            return self._persist(lambda: self._now[index])
+        except InputError as error:
+            return UnreadableFrame(index, float(self._now.times[index]), str(error))
 
     def _refresh(self) -> None:
         try:

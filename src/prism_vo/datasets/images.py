@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo.datasets.numbering import natural_key
 from prism_vo.errors import InputError
 
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".jpg", ".jpeg")
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"IEND\xaeB`\x82"
+_JPEG_END = b"\xff\xd9"
 
 cv2.utils.logging.setLogLevel(
     cv2.utils.logging.LOG_LEVEL_SILENT
@@ -62,13 +63,7 @@ def check_size(path: Path, image: NDArray[Any], size: tuple[int, int], remedy: s
 def list_images(folder: Path, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> list[Path]:
     """Image files of a folder in natural order (2 before 10); hidden files are skipped."""
     found = [p for p in folder.iterdir() if p.suffix.lower() in suffixes and not p.name.startswith(".")]
-    return sorted(found, key=natural_key)
-
-
-def natural_key(path: Path) -> tuple[list[tuple[int, int | str]], str]:
-    """Sort key that compares runs of digits as numbers."""
-    parts = re.split(r"(\d+)", path.name)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts], str(path)
+    return sorted((p for p in found if not p.is_dir()), key=natural_key)
 
 
 def _decode(path: Path) -> NDArray[Any]:
@@ -76,6 +71,8 @@ def _decode(path: Path) -> NDArray[Any]:
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file.") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
     if not data:
         raise InputError(f"{path}: the file is empty.")
     if path.suffix.lower() == ".png":
@@ -83,6 +80,9 @@ def _decode(path: Path) -> NDArray[Any]:
             raise InputError(f"{path}: not a PNG image although its name says so.")
         if _PNG_END not in data[-1024:]:
             raise InputError(f"{path}: the PNG image is cut off; copy it again.")
+    if path.suffix.lower() in (".jpg", ".jpeg") and _JPEG_END not in data.rstrip(b"\0")[-1024:]:
+        # the decoder would fill the missing part with grey and say nothing
+        raise InputError(f"{path}: the JPEG image is cut off or another format; copy it again.")
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:

@@ -9,9 +9,10 @@ from typing import Literal
 from pydantic import model_validator
 
 from prism_vo.datasets.decoded import DecodedFormat
-from prism_vo.datasets.images import natural_key
+from prism_vo.datasets.numbering import natural_key
 from prism_vo.datasets.parts import assemble
 from prism_vo.datasets.sequence import FileSequence, SequenceFiles
+from prism_vo.datasets.video import is_video
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
@@ -56,8 +57,10 @@ class ManifestLoader:
         source = path if path.is_file() else path / MANIFEST
         manifest = parse_strict(Manifest, _with_words(read_yaml(source)), source)
         folder = source.parent
+        raw, video = _raw(source, manifest.raw)
         files = SequenceFiles(
-            raw=_glob(source, "raw", manifest.raw),
+            raw=raw,
+            video=video,
             focused=_glob(source, "focused", manifest.focused),
             virtual_depth=_glob(source, "virtual_depth", manifest.virtual_depth),
             virtual_depth_sigma=_glob(source, "virtual_depth_sigma", manifest.virtual_depth_sigma),
@@ -77,6 +80,19 @@ def _with_words(data: object) -> object:
     if isinstance(data, dict) and isinstance(decoded, dict) and decoded.get("convention") is True:
         return {**data, "decoded": {**decoded, "convention": "true"}}
     return data
+
+
+def _raw(source: Path, pattern: str | None) -> tuple[tuple[Path, ...], Path | None]:
+    """Raw images, or the one video that holds them."""
+    found = _glob(source, "raw", pattern)
+    videos = [path for path in found if is_video(path)]
+    if not videos:
+        return found, None
+    if len(found) > 1:
+        raise InputError(
+            f"{source}: key 'raw': {pattern!r} must match images or one video, not {len(found)} files."
+        )
+    return (), videos[0]
 
 
 def _glob(source: Path, key: str, pattern: str | None) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from prism_vo.datasets.folder import FolderLoader
 from prism_vo.datasets.lifcal import LifcalLoader
 from prism_vo.datasets.manifest import ManifestLoader
 from prism_vo.datasets.rosbag import RosbagLoader
-from prism_vo.datasets.sequence import Sequence
+from prism_vo.datasets.source import Sequence
 from prism_vo.errors import InputError
 
 ENTRY_POINTS = "prism_vo.datasets"
@@ -31,16 +31,26 @@ class Loader(Protocol):
         ...
 
 
-def open_sequence(path: Path | str, loader: str | None = None) -> Sequence:
-    """Open a recording with the loader that recognises it (or the one named)."""
+def open_sequence(path: Path | str, loader: str | None = None, camera: Path | str | None = None) -> Sequence:
+    """Open a recording with the loader that recognises it (or the one named).
+
+    ``camera``: a camera.yaml for images or a video that have none, or instead of theirs.
+    """
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder.")
-    if loader is not None:
-        return loader_named(loader).open(path)
+    chosen = loader_named(loader) if loader is not None else _recognising(path)
+    if camera is None:
+        return chosen.open(path)
+    if not isinstance(chosen, FolderLoader | LifcalLoader):
+        raise InputError(f"{path}: names its camera itself; a camera file beside it cannot be used.")
+    return chosen.open(path, Path(camera))
+
+
+def _recognising(path: Path) -> Loader:
     for candidate in _loaders():
         if candidate.recognises(path):
-            return candidate.open(path)
+            return candidate
     if path.is_dir() and not any(path.iterdir()):
         raise InputError(f"{path}: the folder is empty.")
     raise InputError(
@@ -58,7 +68,7 @@ def loader_named(name: str) -> Loader:
 
 def _loaders() -> list[Loader]:
     """The user's manifest or bag description decides first, then third parties (more special than ours), then ours."""
-    return [ManifestLoader(), RosbagLoader(), *_third_party(), FolderLoader(), LifcalLoader()]
+    return [ManifestLoader(), RosbagLoader(), *_third_party(), LifcalLoader(), FolderLoader()]
 
 
 def _third_party() -> list[Loader]:

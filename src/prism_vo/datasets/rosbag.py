@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
 from prism_vo.datasets.images import check_size, read_image
+from prism_vo.datasets.selection import SequencePart, part_of
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
@@ -74,6 +76,7 @@ class RosbagSequence:
         self._local = threading.local()
         self.topic = self._choose_topic(source, description.topic)
         self._recorded, self.times = self._index(source)
+        self._bit_depth = BitDepth(self.camera.calibration.sensor.bits, self._samples)
 
     @property
     def white(self) -> NDArray[Any] | None:
@@ -90,6 +93,27 @@ class RosbagSequence:
         if not -len(self) <= index < len(self):
             raise IndexError(f"frame {index} of {len(self)}")
         index %= len(self)
+        image = self._bit_depth.scaled(f"{self.bag}, frame {index}", self._stored(index))
+        return RawFrame(index, float(self.times[index]), image)
+
+    def part(self, start: int = 0, frames: int | None = None, stride: int = 1) -> SequencePart:
+        """``frames`` frames (all if None), every ``stride``-th, from ``start`` on; each keeps its index and time."""
+        return part_of(self, start, frames, stride)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences to read before relying on the recording."""
+        note = self._bit_depth.note()
+        return (note,) if note else ()
+
+    def _samples(self) -> Iterator[NDArray[Any]]:
+        """The first few images; those that cannot be read are reported when it is their turn."""
+        for index in range(min(len(self), SAMPLES)):
+            with suppress(InputError):
+                yield self._stored(index)
+
+    def _stored(self, index: int) -> NDArray[Any]:
+        """The image in the numbers of its message."""
         message = self._message(self._recorded[index])
         image = decode_message(message, f"{self.bag}, {self.topic}")
         sensor = self.camera.calibration.sensor
@@ -99,7 +123,7 @@ class RosbagSequence:
             (sensor.width, sensor.height),
             "sensor.width and sensor.height must be the image's",
         )
-        return RawFrame(index, float(self.times[index]), image)
+        return image
 
     def _message(self, stamp: int) -> Any:
         reader, connections = self._open()

@@ -1,56 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sequence is to the rest of the program, and the one implementation that reads files."""
+"""A recording of image files: opens an image only when its frame is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.datasets.bit_depth import BitDepth, bits_for, spread
 from prism_vo.datasets.decoded import DecodedFormat, read_decoded_frame
 from prism_vo.datasets.images import check_size, read_image
+from prism_vo.datasets.selection import SequencePart, part_of
+from prism_vo.datasets.video import Video
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, RawFrame
 
 
-@runtime_checkable
-class Sequence(Protocol):
-    """Frames of one camera, read one at a time; iterating gives frame 0, 1, …"""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def camera(self) -> PlenopticCamera: ...
-    @property
-    def times(self) -> Array: ...
-    @property
-    def exposures(self) -> Array | None: ...
-    @property
-    def groundtruth(self) -> Trajectory | None: ...
-    @property
-    def white(self) -> NDArray[Any] | None: ...
-    @property
-    def is_decoded(self) -> bool:
-        """True: frames are ``DecodedFrame`` (ready-made focused images); False: ``RawFrame``."""
-        ...
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> RawFrame | DecodedFrame: ...
-    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]: ...
-
-
 @dataclass(frozen=True)
 class SequenceFiles:
-    """Where the parts of a sequence lie: raw images, or focused images with their maps."""
+    """Where the parts of a sequence lie: raw images, a video of them, or focused images with their maps."""
 
     raw: tuple[Path, ...] = ()
+    video: Path | None = None
     focused: tuple[Path, ...] = ()
     virtual_depth: tuple[Path, ...] = ()
     virtual_depth_sigma: tuple[Path, ...] = ()
@@ -69,6 +49,8 @@ class FileSequence:
     exposures: Array | None = None
     groundtruth: Trajectory | None = None
     decoded_format: DecodedFormat | None = None  # None: raw images
+    video: Video | None = None  # None: image files
+    remarks: tuple[str, ...] = ()  # sentences on how the files were understood
 
     @property
     def is_decoded(self) -> bool:
@@ -82,7 +64,18 @@ class FileSequence:
             return None
         image = read_image(self.files.white)
         check_size(self.files.white, image, self._raw_size, "the white image must have the raw images' size")
-        return image
+        own_bits = BitDepth(self.camera.calibration.sensor.bits or bits_for(int(image.max())), tuple)
+        return own_bits.scaled(str(self.files.white), image)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences to read before relying on the recording: times from numbers, bits from values."""
+        found = None if self.is_decoded else self._bit_depth.note()
+        return (*self.remarks, *([found] if found else []))
+
+    def part(self, start: int = 0, frames: int | None = None, stride: int = 1) -> SequencePart:
+        """``frames`` frames (all if None), every ``stride``-th, from ``start`` on; each keeps its index and time."""
+        return part_of(self, start, frames, stride)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -98,28 +91,39 @@ class FileSequence:
         exposure = None if self.exposures is None else float(self.exposures[index])
         if self.decoded_format is not None:
             return self._decoded(index, time, exposure, self.decoded_format)
-        path = self.files.raw[index]
-        return RawFrame(index, time, self._raw(path), exposure, path)
+        path = self._raw_path(index)
+        source = str(path) if self.video is None else f"{path}, frame {index}"
+        image = self._bit_depth.scaled(source, self._stored(index))
+        return RawFrame(index, time, image, exposure, path)
 
     @property
     def _raw_size(self) -> tuple[int, int]:
         sensor = self.camera.calibration.sensor
         return sensor.width, sensor.height
 
-    def _raw(self, path: Path) -> NDArray[np.uint8] | NDArray[np.uint16]:
-        image = read_image(path)
-        check_size(
-            path,
-            image,
-            self._raw_size,
-            "sensor.width and sensor.height of the camera file must be the image's",
-        )
-        bayer = self.camera.calibration.sensor.bayer
-        if bayer is not None and image.ndim == 3:
-            raise InputError(
-                f"{path}: is a colour image but the camera file says Bayer mosaic {bayer} (sensor.bayer)."
-            )
-        return image
+    def _raw_path(self, index: int) -> Path:
+        return self.files.raw[index] if self.video is None else self.video.path
+
+    def _stored(self, index: int) -> NDArray[Any]:
+        """The raw image in the numbers of its file."""
+        path, bayer = self._raw_path(index), self.camera.calibration.sensor.bayer
+        image = read_image(path) if self.video is None else self.video.read(index)
+        remedy = "sensor.width and sensor.height of the camera file must be the image's"
+        check_size(path, image, self._raw_size, remedy)
+        if bayer is None or image.ndim == 2 or not (image == image[..., :1]).all():
+            return image  # in colour although the camera has a mosaic: demosaiced elsewhere, which the decoder undoes
+        return np.ascontiguousarray(image[..., 0])  # a mosaic that was written with three equal channels
+
+    @cached_property
+    def _bit_depth(self) -> BitDepth:
+        return BitDepth(self.camera.calibration.sensor.bits, self._samples)
+
+    def _samples(self) -> Iterator[NDArray[Any]]:
+        """A few raw images; those that cannot be read are reported when it is their turn."""
+        # a video is read forward, so that only its beginning is looked at
+        for index in spread(len(self)) if self.video is None else range(min(len(self), 2)):
+            with suppress(InputError):
+                yield self._stored(index)
 
     def _decoded(self, index: int, time: float, exposure: float | None, form: DecodedFormat) -> DecodedFrame:
         depth, sigma = self.files.virtual_depth, self.files.virtual_depth_sigma

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from prism_vo.arrays import Array
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import InputFrame
+from prism_vo.types import DecodedFrame, RawFrame, SourceFrame
 
 
 class FrameSource(Protocol):
-    """Frames of one camera, in order; it need not know how many there will be."""
+    """Frames of one camera, in order; it need not know how many there will be.
+
+    A frame that cannot be used may be handed out as :class:`UnreadableFrame`: it is lost, the run goes on.
+    """
 
     @property
     def name(self) -> str: ...
@@ -25,18 +29,49 @@ class FrameSource(Protocol):
     def groundtruth(self) -> Trajectory | None: ...
     @property
     def white(self) -> NDArray[Any] | None: ...
-    def __iter__(self) -> Iterator[InputFrame]: ...
+    def __iter__(self) -> Iterator[SourceFrame]: ...
+
+
+@runtime_checkable
+class Sequence(Protocol):
+    """Frames of one camera, read one at a time; iterating gives frame 0, 1, …"""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def camera(self) -> PlenopticCamera: ...
+    @property
+    def times(self) -> Array: ...
+    @property
+    def exposures(self) -> Array | None: ...
+    @property
+    def groundtruth(self) -> Trajectory | None: ...
+    @property
+    def white(self) -> NDArray[Any] | None: ...
+    @property
+    def is_decoded(self) -> bool:
+        """True: frames are ``DecodedFrame`` (ready-made focused images); False: ``RawFrame``."""
+        ...
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> RawFrame | DecodedFrame: ...
+    def __iter__(self) -> Iterator[RawFrame | DecodedFrame]: ...
 
 
 @dataclass(frozen=True)
 class Stream:
     """Frames from anywhere: ``run(Stream(frames, camera))`` with any iterable of frames."""
 
-    frames: Iterable[InputFrame]
+    frames: Iterable[SourceFrame]
     camera: PlenopticCamera
     name: str = "stream"
     groundtruth: Trajectory | None = None
     white: NDArray[Any] | None = None
 
-    def __iter__(self) -> Iterator[InputFrame]:
+    def __iter__(self) -> Iterator[SourceFrame]:
         return iter(self.frames)
+
+
+def notes_of(source: object) -> tuple[str, ...]:
+    """Sentences a user should read before relying on a recording; sources need not have any."""
+    return tuple(getattr(source, "notes", ()))

@@ -39,7 +39,7 @@ def undistorted_frame(camera: PlenopticCamera, frame: DecodedFrame) -> DecodedFr
     if valid is not None and variance is not None:
         valid = valid & np.isfinite(variance)
     return replace(
-        frame, image=image, color=color, inv_virtual_depth=inv_depth, variance=variance, valid=valid
+        frame, image=image, picture=color, inv_virtual_depth=inv_depth, variance=variance, valid=valid
     )
 
 

@@ -4,33 +4,32 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from functools import partial
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from prism_vo.arrays import Floats
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.lightfield.light import RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
+from prism_vo.lightfield.mosaic import PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import SampleNoise
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.optics.photometric import (
-    Vignetting,
-    linear,
-    luminance,
-    vignetting_from_scene,
-    vignetting_from_white,
-)
+from prism_vo.optics.mosaic import channels_of
+from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
-TABLES_KEPT = 4  # focus tables, one a slope
+TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
+COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -51,15 +50,13 @@ class Decoder(Sensor):
         self.geometry = StereoGeometry.of(camera, self.config)
         self.view = self.geometry.view  # everything is decoded on it
         self._bands = Bands(self.config.threads)
-        self._vignetting: Vignetting | None = None
-        if white is not None:
-            self._vignetting = vignetting_from_white(camera, self.geometry.array, white)
+        self._light = RawLight(camera, self.geometry.array, white)
         self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
         self._lock = threading.Lock()
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         self._focus_slope = FocusSlope(self.geometry.rest_slope, self.geometry.radius)
-        self._focus_tables: dict[float, FocusTable] = {}
+        self._focus_tables: dict[tuple[float, int], FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
 
@@ -68,11 +65,9 @@ class Decoder(Sensor):
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
-        prepared = self.prepare(raw)
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
-        image = self._focused(prepared, slope)
-        color = self._focus_color(raw, slope)
-        return DecodedFrame(raw.index, raw.time, self.view, image, None, None, None, raw.exposure, color)
+        image = self._focused(self.prepare(raw), slope)
+        return self._frame(raw, slope, image, None, None, None)
 
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
@@ -84,16 +79,13 @@ class Decoder(Sensor):
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
-        frame = self.focus(raw)
+        slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
+        focused = self._focused(self.prepare(raw), slope)
         image = self.matching_image(raw)
         found = self._matcher.everywhere(image)
         rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
-        return replace(
-            frame,
-            inv_virtual_depth=rho.astype(np.float32, copy=False),
-            variance=variance.astype(np.float32, copy=False),
-            valid=valid,
-        )
+        maps = rho.astype(np.float32, copy=False), variance.astype(np.float32, copy=False), valid
+        return self._frame(raw, slope, focused, *maps)
 
     def noise(self, raw: RawFrame) -> SampleNoise:
         """Of a sample without texture: estimated from the first frame seen."""
@@ -108,9 +100,7 @@ class Decoder(Sensor):
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""
-        if self._vignetting is None:
-            self._vignetting = vignetting_from_scene(self.camera, self.geometry.array, raw.image)
-        return self._vignetting
+        return self._light.of(raw.image).vignetting
 
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
@@ -118,14 +108,32 @@ class Decoder(Sensor):
             for frame, image in self._prepared:
                 if frame is raw:
                     return image
-            gain = self.vignetting(raw).gain
-            values = luminance(linear(self.camera, raw.image))
-            image = self._prepared_raw(values, gain)
+            image = self._light.prepare(raw.image, self._border, self._bands)
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
-    def _prepared_raw(self, values: Floats, gain: Floats) -> PreparedRaw:
-        return PreparedRaw(values, gain, self._border, self._bands)
+    def _frame(
+        self,
+        raw: RawFrame,
+        slope: float,
+        image: Floats,
+        inv_virtual_depth: Floats | None,
+        variance: Floats | None,
+        valid: Mask | None,
+    ) -> DecodedFrame:
+        """Colour is made when somebody looks at it: tracking does not."""
+        in_colour = raw.image.ndim == 3 or self._light.of(raw.image).pattern is not None
+        return DecodedFrame(
+            raw.index,
+            raw.time,
+            self.view,
+            image,
+            inv_virtual_depth,
+            variance,
+            valid,
+            raw.exposure,
+            partial(self._picture, raw, slope, image) if in_colour else None,
+        )
 
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
@@ -135,22 +143,39 @@ class Decoder(Sensor):
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
         spacing = self.camera.tf_scale * slope  # raw px between TF pixels
         sharp = prepared.sharpened(BILINEAR_BLUR + PIXEL_BLUR * max(0.0, 1.0 - spacing * spacing))
-        table = self._focus_tables.get(slope)
-        if table is None:
-            table = FocusTable(self.geometry, self._bands, slope)
-            newest = list(self._focus_tables.items())[1 - TABLES_KEPT :]
-            self._focus_tables = {**dict(newest), slope: table}
-        return table(sharp)
+        return self._focus_table(slope)(sharp)
 
-    def _focus_color(self, raw: RawFrame, slope: float) -> NDArray[np.uint8] | None:
-        if raw.image.ndim == 2 and not self.camera.calibration.sensor.bayer:
-            return None
-        values = linear(self.camera, raw.image)
-        if values.ndim == 2:
-            return None
-        gain = self.vignetting(raw).gain
-        channels = [
-            self._focused(self._prepared_raw(np.ascontiguousarray(values[..., i]), gain), slope)
-            for i in range(3)
-        ]
+    def _focus_table(self, slope: float, step: int = 1) -> FocusTable:
+        table = self._focus_tables.get((slope, step))
+        if table is None:
+            table = FocusTable(self.geometry, self._bands, slope, step)
+            newest = list(self._focus_tables.items())[1 - TABLES_KEPT :]
+            self._focus_tables = {**dict(newest), (slope, step): table}
+        return table
+
+    def _picture(self, raw: RawFrame, slope: float, image: Floats) -> NDArray[np.uint8]:
+        """The focused image in colour (h, w, 3)."""
+        prepared, known = self.prepare(raw), self._light.of(raw.image)
+        if isinstance(prepared, PreparedMosaic) and known.pattern is not None:
+            return self._painted(prepared, slope, image, channels_of(known.pattern), known.site_gains)
+        parts = self._light.channels(raw.image, self._border, self._bands)
+        channels = [self._focused(part, slope) for part in parts]
         return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)
+
+    def _painted(
+        self, prepared: PreparedMosaic, slope: float, image: Floats, channels: Integers, site_gains: Array
+    ) -> NDArray[np.uint8]:
+        """Luminance and colour of a mosaic, as the scene was recorded: the gains even the sites for matching only."""
+        height, width = image.shape
+        table = self._focus_table(slope, COLOUR_STEP)
+        planes = []
+        for channel in (0, 2):
+            row, column = np.argwhere(channels == channel)[0]
+            coarse = table(prepared.channel(int(row), int(column)))
+            size = coarse.shape[1] * COLOUR_STEP, coarse.shape[0] * COLOUR_STEP
+            planes.append(cv2.resize(coarse, size, interpolation=cv2.INTER_LINEAR))
+        red, blue = planes
+        gains = np.array([site_gains[channels == n].mean() for n in range(3)])
+        out = np.empty((height, width, 3), np.uint8)
+        self._bands.run(height, lambda first, last: paint_rows(image, red, blue, gains, first, last, out))
+        return out

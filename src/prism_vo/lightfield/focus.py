@@ -49,14 +49,17 @@ class Layout(NamedTuple):
 
 
 class FocusTable:
-    """Precomputed geometry of ``focus``: weights normalised, uncovered pixels mapped to their nearest covered one."""
+    """Precomputed geometry of ``focus``: weights normalised, uncovered pixels mapped to their nearest covered one.
 
-    def __init__(self, geometry: StereoGeometry, bands: Bands, slope: float) -> None:
+    ``step`` TF pixels in a row and in a column become one of the image.
+    """
+
+    def __init__(self, geometry: StereoGeometry, bands: Bands, slope: float, step: int = 1) -> None:
         self._bands = bands
         view, border = geometry.view, raw_border(geometry)
-        scale = float(geometry.camera.tf_scale)
+        scale = float(geometry.camera.tf_scale * step)
         self._layout = Layout(geometry.lenses, geometry.radius, border, scale, slope)
-        self._norm = np.zeros((view.height, view.width), np.float32)
+        self._norm = np.zeros((-(-view.height // step), -(-view.width // step)), np.float32)
         sensor = geometry.camera.calibration.sensor
         ones = np.pad(np.ones((sensor.height, sensor.width), np.float32), border)
         total = self._splat(ones, np.ones_like(self._norm))

@@ -29,9 +29,12 @@ RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image i
 class PreparedRaw:
     """One raw image, ready for both uses; what only one of them needs is made when it is asked for."""
 
-    def __init__(self, values: Floats, gain: Floats, border: int, bands: Bands) -> None:
-        """Linear raw values (H, W) times vignetting gain."""
+    def __init__(
+        self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
+    ) -> None:
+        """Linear raw values (H, W) times vignetting gain; ``largest`` (H, W): of a pixel's channels, if it has some."""
         self._values, self._border, self._bands = values, border, bands
+        self._largest = values if largest is None else largest
         self._light = np.empty(values.shape, np.float32)
         self._matching: Floats | None = None
         self._lock = threading.Lock()
@@ -39,11 +42,10 @@ class PreparedRaw:
 
     def sharpened(self, amount: float) -> Floats:
         """Less ``amount · I''``, padded: for the focused image."""
-        border, share = self._border, np.float32(amount)
-        height, width = self._values.shape
-        sharp = np.empty((height + 2 * border, width + 2 * border), np.float32)
+        border, share, light = self._border, np.float32(amount), self._light_to_focus()
+        sharp = self._padded()
         self._bands.run(
-            len(sharp), lambda first, last: _sharpen_rows(self._light, share, border, first, last, sharp)
+            len(sharp), lambda first, last: _sharpen_rows(light, share, border, first, last, sharp)
         )
         return sharp
 
@@ -52,18 +54,29 @@ class PreparedRaw:
         """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._matching is None:
-                height, width = self._values.shape
-                usable = np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
-                values, light, limit = self._values, self._light, np.float32(SATURATION)
+                usable = self._padded()
+                largest, light, limit = self._largest, self._light, np.float32(SATURATION)
                 self._bands.run(
                     len(usable),
-                    lambda first, last: _pad_rows(values, light, limit, self._border, first, last, usable),
+                    lambda first, last: _pad_rows(largest, light, limit, self._border, first, last, usable),
                 )
-                self._matching = np.empty_like(usable)
-                self._bands.run(
-                    len(usable), lambda first, last: _blur_rows(usable, first, last, self._matching)
-                )
+                self._matching = self._blurred(usable)
             return self._matching
+
+    def _padded(self) -> Floats:
+        """Room for the image with its border."""
+        height, width = self._values.shape
+        return np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
+
+    def _light_to_focus(self) -> Floats:
+        """What the focused image is made of (H, W)."""
+        return self._light
+
+    def _blurred(self, usable: Floats) -> Floats:
+        """Usable pixels through the binomial filter, OUTSIDE elsewhere."""
+        blurred = np.empty_like(usable)
+        self._bands.run(len(usable), lambda first, last: _blur_rows(usable, first, last, blurred))
+        return blurred
 
 
 @njit(nogil=True, cache=True, fastmath=True)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from prism_vo.arrays import Array
 
@@ -39,8 +38,10 @@ def damped_step(h: Array, b: Array, damping: float) -> Array | None:
 def inverse(h: Array) -> Array | None:
     """H⁻¹; None where H is not positive definite, so that some direction is not known at all."""
     scale = jacobi_scale(h)
+    system = scaled(h, scale)
     try:
-        factor = scipy.linalg.cho_factor(scaled(h, scale), check_finite=True)
-    except (np.linalg.LinAlgError, ValueError):
+        np.linalg.cholesky(system)  # refuses what is not positive definite
+        found = np.asarray(np.linalg.inv(system), np.float64)
+    except np.linalg.LinAlgError:
         return None
-    return scaled(np.asarray(scipy.linalg.cho_solve(factor, np.eye(len(h)))), scale)
+    return scaled(found, scale) if np.isfinite(found).all() else None

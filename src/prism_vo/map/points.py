@@ -16,7 +16,7 @@ LEAST_INV_DEPTH = 1e-3  # 1/m; points farther away are left out
 
 
 def to_cloud(parts: list[FinishedPoints], view: FocusedView, T_view_world: dict[int, Array]) -> PointCloud:
-    """World points with grey colour and σ of depth in metres; those hardly known are left out."""
+    """World points with colour and σ of depth in metres; those hardly known are left out."""
     points, colors, sigmas = [np.zeros((0, 3))], [np.zeros((0, 3), np.uint8)], [np.zeros(0)]
     for part in parts:
         sigma_q = np.sqrt(part.variance)
@@ -29,8 +29,7 @@ def to_cloud(parts: list[FinishedPoints], view: FocusedView, T_view_world: dict[
             mine = hosts == host
             world[mine] = se3.transform(se3.inverse(T_view_world[int(host)]), local[mine])
         points.append(world)
-        grey = np.clip(part.grey[keep], 0, 255).astype(np.uint8)
-        colors.append(np.repeat(grey[:, None], 3, 1))
+        colors.append(part.rgb[keep])
         sigmas.append(sigma_q[keep] * z * z)
     return PointCloud(
         np.concatenate(points).astype(np.float32),

@@ -15,6 +15,9 @@ from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
+NominalKey = Literal[
+    "focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px", "focus_virtual_depth"
+]
 
 
 class Sensor(StrictModel):
@@ -22,11 +25,13 @@ class Sensor(StrictModel):
     height: int = Field(ge=16, le=65536)
     pixel_size_um: float = Field(gt=0)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
+    bits: int | None = Field(default=None, ge=8, le=16)  # of a number in 16-bit files; None: found from them
 
 
 class Distortion(StrictModel):
     radial: tuple[float, float] = (0.0, 0.0)
     tangential: tuple[float, float] = (0.0, 0.0)
+    centre_px: tuple[float, float] | None = None  # raw pixels; None: the principal point
 
 
 class MainLens(StrictModel):
@@ -34,6 +39,11 @@ class MainLens(StrictModel):
     mla_distance_mm: float = Field(gt=0)
     principal_point_px: tuple[float, float]
     distortion: Distortion = Distortion()
+
+    @property
+    def distortion_centre_px(self) -> tuple[float, float]:
+        """Where the distortion is centred, raw pixels."""
+        return self.distortion.centre_px or self.principal_point_px
 
 
 class LensType(StrictModel):
@@ -69,6 +79,9 @@ class Calibration(StrictModel):
     totally_focused: TotallyFocused = TotallyFocused()
     response: Response = Response()
     uncertainty: dict[str, Any] | None = None
+    nominal: tuple[
+        NominalKey, ...
+    ] = ()  # what was not measured; with optics among it distances are not metric
     frame_rate: float = Field(default=10.0, gt=0)
 
     @model_validator(mode="after")
@@ -93,7 +106,7 @@ class Calibration(StrictModel):
         lens, size = self.main_lens, self.sensor.pixel_size_um * 1e-3
         reach_x, reach_y = (
             max(abs(c), abs(side - 1 - c)) * size
-            for c, side in zip(lens.principal_point_px, (self.sensor.width, self.sensor.height))
+            for c, side in zip(lens.distortion_centre_px, (self.sensor.width, self.sensor.height))
         )
         r = (reach_x**2 + reach_y**2) ** 0.5
         (a0, a1), (b0, b1) = lens.distortion.radial, lens.distortion.tangential
@@ -112,7 +125,13 @@ def load_calibration(path: Path | str) -> Calibration:
 
 
 def save_calibration(calibration: Calibration, path: Path | str) -> None:
-    """Write a ``camera.yaml`` that loads back to an equal object."""
+    """Write a ``camera.yaml`` that loads back to an equal object; rare keys only where they say something."""
     data = calibration.model_dump(mode="json")
+    if calibration.sensor.bits is None:  # not known: nothing to write down
+        del data["sensor"]["bits"]
+    if not calibration.nominal:
+        del data["nominal"]
+    if calibration.main_lens.distortion.centre_px is None:
+        del data["main_lens"]["distortion"]["centre_px"]
     text = yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110)
     write_text_atomically(Path(path), text)

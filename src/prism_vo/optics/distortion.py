@@ -18,10 +18,18 @@ def is_distorted(calibration: Calibration) -> bool:
     return any(value != 0.0 for value in (*d.radial, *d.tangential))
 
 
+def centre_mm(calibration: Calibration) -> Array:
+    """Centre of the distortion (2,) from the principal point, mm."""
+    lens = calibration.main_lens
+    away = np.subtract(lens.distortion_centre_px, lens.principal_point_px)
+    return np.asarray(away * calibration.sensor.pixel_size_um * 1e-3)
+
+
 def shift_mm(calibration: Calibration, xy_mm: Array) -> Array:
     """Δ at undistorted, principal-point-centred coordinates (…, 2) in mm."""
     (a0, a1), (b0, b1) = calibration.main_lens.distortion.radial, calibration.main_lens.distortion.tangential
-    x, y = xy_mm[..., 0], xy_mm[..., 1]
+    centre = centre_mm(calibration)
+    x, y = xy_mm[..., 0] - centre[0], xy_mm[..., 1] - centre[1]
     r2 = x * x + y * y
     radial = a0 * r2 + a1 * r2 * r2
     return np.stack(

@@ -14,19 +14,16 @@ from prism_vo.arrays import Array, Floats
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.mosaic import even_gains, mosaic_of, over_sensor, site_means
 from prism_vo.optics.visibility import owner_maps
 
-LUMINANCE = np.array([0.25, 0.5, 0.25], np.float32)  # R, G, B: the weights of a Bayer cell
+# R, G, B: the luma of JPEG and most video (ITU-R BT.601); in it the colour planes, often of half the resolution, cancel
+LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
 PROFILE_BIN_PX = 0.5
 RIM_SHARE = 0.75  # of the smooth profile: where light falls faster, a micro-image ends
 SATURATION = 254.0
-_BAYER = {
-    "RGGB": cv2.COLOR_BayerRGGB2RGB,
-    "BGGR": cv2.COLOR_BayerBGGR2RGB,
-    "GRBG": cv2.COLOR_BayerGRBG2RGB,
-    "GBRG": cv2.COLOR_BayerGBRG2RGB,
-}
+WHITE_PERCENTILE = 99.5  # of a white image: its full light
 
 
 @dataclass(frozen=True)
@@ -34,20 +31,26 @@ class Vignetting:
     """What one pixel of the sensor receives of the light of its micro-lens.
 
     ``gain`` (H, W) multiplies a linear raw image; 0 marks pixels outside every micro-image.
+    On a mosaic it also evens what the colours of a white image differ by.
     ``profile`` is the mean transmission V(r), r in raw pixels from the micro-image centre, V(0) = 1.
+    ``white_balance`` multiplies the channels of an RGB image: the white image becomes grey.
     """
 
     gain: Floats
     radii: Array
     profile: Array
+    white_balance: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def transmission(self, radius: Array | float) -> Array:
         """V at a distance from the micro-image centre."""
         return np.asarray(np.interp(radius, self.radii, self.profile), dtype=np.float64)
 
 
-def linear(camera: PlenopticCamera, image: NDArray[Any]) -> Floats:
-    """Raw values → linear intensity 0–255: (H, W), or (H, W, 3) RGB for colour sensors."""
+def linear(camera: PlenopticCamera, image: NDArray[Any], pattern: str | None = None) -> Floats:
+    """Raw values → linear intensity 0–255: (H, W) grey or mosaic, (H, W, 3) RGB.
+
+    An RGB image that was demosaiced from the mosaic ``pattern`` becomes that mosaic again.
+    """
     sensor = camera.calibration.sensor
     if image.shape[:2] != (sensor.height, sensor.width):
         raise InputError(
@@ -56,11 +59,9 @@ def linear(camera: PlenopticCamera, image: NDArray[Any]) -> Floats:
         )
     if image.dtype not in (np.uint8, np.uint16, np.float32):
         raise InputError(f"raw image has pixels of type {image.dtype}; 8- or 16-bit images are needed.")
-    if sensor.bayer is not None and image.ndim == 2:
-        mosaic = image if image.dtype != np.float32 else np.clip(image * 257.0, 0, 65535).astype(np.uint16)
-        scale = 257.0 if mosaic.dtype == np.uint16 else 1.0
-        values = cv2.cvtColor(mosaic, _BAYER[sensor.bayer]).astype(np.float32) / np.float32(scale)
-    elif image.dtype == np.uint16:
+    if image.ndim == 3 and pattern is not None:
+        image = mosaic_of(image, pattern)
+    if image.dtype == np.uint16:
         values = image.astype(np.float32) / np.float32(257.0)
     else:
         values = image.astype(np.float32, copy=False)
@@ -72,30 +73,58 @@ def linear(camera: PlenopticCamera, image: NDArray[Any]) -> Floats:
 
 def luminance(values: Floats) -> Floats:
     """(H, W) unchanged, (H, W, 3) RGB → (H, W)."""
-    return values if values.ndim == 2 else np.ascontiguousarray(values @ LUMINANCE)
+    return values if values.ndim == 2 else np.asarray(cv2.transform(values, LUMINANCE[None]), np.float32)
 
 
 def vignetting_from_white(
-    camera: PlenopticCamera, array: MicroLensArray, white: NDArray[np.generic]
+    camera: PlenopticCamera, array: MicroLensArray, white: NDArray[np.generic], pattern: str | None = None
 ) -> Vignetting:
-    """Divide by what an evenly lit target shows."""
-    light = luminance(linear(camera, white))
-    peak = float(np.percentile(light, 99.5))
+    """Divide by what an evenly lit target shows; ``pattern`` of a mosaic, whose sites are evened, too."""
+    values = linear(camera, white, pattern)
+    light = luminance(values)
+    sites = None
+    if pattern is not None:
+        sites = over_sensor(_site_peaks(light), light.shape)
+        light = light / sites
+    peak = float(np.percentile(light, WHITE_PERCENTILE))
     if peak <= 0:
         raise InputError("white image is black; take one of an evenly lit target or leave it out.")
     distance = _centre_distance(array, light.shape)
     inside = (distance < array.diameter / 2) & (light > DARKEST_SHARE * peak)
     gain = np.where(inside, np.float32(peak) / np.maximum(light, 1e-3), 0.0).astype(np.float32)
     radii, profile = _radial_profile(light, np.ones_like(light), distance, array)
-    return Vignetting(gain, radii, profile)
+    if sites is not None:
+        gain = gain / sites
+    return Vignetting(gain, radii, profile, _white_balance(values, peak))
+
+
+def _site_peaks(mosaic: Floats) -> Array:
+    """Full light of a white mosaic at each site, over the mean of the four; 1 where a site is black."""
+    peaks = np.array(
+        [np.percentile(mosaic[row::2, column::2], WHITE_PERCENTILE) for row, column in np.ndindex(2, 2)]
+    ).reshape(2, 2)
+    return peaks / peaks.mean() if (peaks > 0).all() else np.ones((2, 2))
+
+
+def _white_balance(values: Floats, peak: float) -> tuple[float, float, float]:
+    if values.ndim == 2:
+        return 1.0, 1.0, 1.0
+    channels = np.percentile(values.reshape(-1, 3), WHITE_PERCENTILE, axis=0)
+    red, green, blue = peak / np.maximum(channels, 1.0)
+    return float(red), float(green), float(blue)
 
 
 def vignetting_from_scene(
-    camera: PlenopticCamera, array: MicroLensArray, image: NDArray[np.generic]
+    camera: PlenopticCamera, array: MicroLensArray, image: NDArray[np.generic], pattern: str | None = None
 ) -> Vignetting:
     """Without a white image: thousands of micro-images show unrelated texture, so their mean shows V(r)."""
-    light = luminance(linear(camera, image))
+    light = luminance(linear(camera, image, pattern))
     distance = _centre_distance(array, light.shape)
+    if (
+        pattern is not None
+    ):  # without the alternation of colours, which a ring of few pixels does not average out
+        means = site_means(light, distance < array.diameter / 2)
+        light = light * over_sensor(even_gains(means), light.shape)
     width = 2 * int(np.ceil(array.diameter)) + 1
     surround = cv2.blur(light, (width, width), borderType=cv2.BORDER_REFLECT) + np.float32(1e-3)
     radii, rings = _radial_profile(light, surround, distance, array)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
-from prism_vo.points.pattern import NONE
+from prism_vo.points.pattern import CENTRE, NONE
 
 DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE = np.int8(0), np.int8(1), np.int8(2)  # green, cyan, magenta
 
@@ -40,6 +40,15 @@ class _PointColumns:
     kind: NDArray[np.int8]  # DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE
     color: Floats  # (N, 8)
     weight: Floats  # (N, 8)
+    rgb: NDArray[np.uint8] = field(  # (N, 3), for the map
+        kw_only=True, default_factory=lambda: np.zeros((0, 3), np.uint8)
+    )
+
+    def __post_init__(self) -> None:
+        """Without a picture in colour a point is as grey as its pixel."""
+        if len(self.rgb) == 0:
+            grey = np.clip(self.color[:, CENTRE], 0, 255).astype(np.uint8)
+            object.__setattr__(self, "rgb", np.repeat(grey[:, None], 3, 1))
 
     def __len__(self) -> int:
         return len(self.host)
@@ -76,6 +85,10 @@ class Candidates(_PointColumns):
         """None at all."""
         f, d = np.zeros(0, np.float32), np.zeros(0)
         return cls(**_no_points(), low=d, high=d, quality=f, failures=np.zeros(0, np.int8))
+
+    def painted(self, picture: NDArray[np.uint8]) -> Candidates:
+        """With the colours of their pixels in a picture (h, w, 3)."""
+        return replace(self, rgb=picture[self.v.astype(int), self.u.astype(int)])
 
     def hosted_in(self, position: int) -> Candidates:
         """All of them in one keyframe."""

@@ -54,6 +54,8 @@ class CandidateSelector:
                 return self.measure(frame.source, points)
 
         with self.watch("select"):
-            return select_candidates(
+            found = select_candidates(
                 self.view, frame.image, measure, wanted, self.config, self.contrast, self.rng
             )
+            picture = frame.focused.color
+            return found if picture is None else found.painted(picture)

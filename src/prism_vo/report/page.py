@@ -9,7 +9,9 @@ import numpy as np
 import yaml
 
 from prism_vo import __version__
+from prism_vo.calibrate.words import check_rows
 from prism_vo.config_file import config_to_dict
+from prism_vo.notices import agreement_rows
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from prism_vo.report.extremes import EtaExtremes
 
 ALIGNMENTS = {"SE(3)": "SE(3): scale not fitted", "Sim(3)": "Sim(3): scale fitted"}
+MOST_UNREADABLE = 20  # frames whose problem is told
 STATES = ("keyframe", "ok", "recovered", "lost")
 
 
@@ -42,6 +45,10 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         scales=_scales(),
         eta=eta_over_time(result, extremes),
         states=_states(result),
+        notices=result.notices,
+        check=[] if result.check is None else [*check_rows(result.check), *agreement_rows(result.reports)],
+        unreadable=result.unreadable[:MOST_UNREADABLE],
+        more_unreadable=max(len(result.unreadable) - MOST_UNREADABLE, 0),
         timings=timings(result),
         curves=curves(result),
         settings=yaml.safe_dump(config_to_dict(config), sort_keys=False),
@@ -58,13 +65,13 @@ class Tile(NamedTuple):
 
 
 def _tiles(result: RunResult, own: AlignedError | None) -> list[Tile]:
-    rate = len(result.reports) / max(result.seconds, 1e-9)
+    rate = result.rate.per_second
     parts = f"{result.segments} segment{'s' if result.segments > 1 else ''}"
     tiles = [
         Tile(f"{len(result.reports)}", f"frames, {len(result.odometry.map.T_view_world)} keyframes"),
         Tile(f"{result.trajectory.length:.2f} m", "estimated path"),
         Tile(f"{len(result.odometry.cloud()):,}", "map points"),
-        Tile(f"{rate:.1f} / s", "frames, this run"),
+        Tile("–" if rate is None else f"{rate:.1f} / s", "frames, compiling left out"),
         Tile(f"{result.lost}", f"frames lost, {parts}"),
     ]
     if own is None or result.metrics is None:

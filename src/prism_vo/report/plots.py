@@ -23,15 +23,22 @@ TRUTH_COLOUR = "#222222"
 AXIS_NAMES = ("x", "y", "z")
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, Any]:
-    """A figure and its axes (always a 2-D array) without touching any display."""
+def check_matplotlib() -> None:
+    """One sentence if the extra that draws is not installed."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
             "Figures need matplotlib; install it with: pip install 'prism-vo[plot]'."
         ) from error
+
+
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, Any]:
+    """A figure and its axes (always a 2-D array) without touching any display."""
+    check_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)

@@ -82,8 +82,9 @@ def scaled_camera(calibration: Calibration, scale: float) -> Calibration:
         max(2, 2 * round(sensor[k] * scale / 2)) for k in ("width", "height")
     )
     sensor["pixel_size_um"] /= scale
-    for owner, key in ((lens, "principal_point_px"), (mla, "origin_px")):
-        owner[key] = tuple((x + 0.5) * scale - 0.5 for x in owner[key])
+    for owner, key in ((lens, "principal_point_px"), (mla, "origin_px"), (lens["distortion"], "centre_px")):
+        if owner[key] is not None:
+            owner[key] = tuple((x + 0.5) * scale - 0.5 for x in owner[key])
     gap = lens["focal_length_mm"] - lens["mla_distance_mm"]
     mla["sensor_distance_mm"] /= scale
     lens["mla_distance_mm"] = lens["focal_length_mm"] - gap / scale

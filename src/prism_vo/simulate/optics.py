@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.distortion import centre_mm
 from prism_vo.simulate.records import SensorTables, ThinLens
 from prism_vo.simulate.sensor import cfa_table
 
@@ -96,9 +97,10 @@ def undistort_mm(calibration: Calibration, xy: Array) -> Array:
     """Recorded point of the sensor plane → the point a distortion-free lens would have imaged there."""
     d = calibration.main_lens.distortion
     (a0, a1), (t0, t1) = d.radial, d.tangential
+    centre_x, centre_y = centre_mm(calibration)
     out = xy.copy()
     for _ in range(20):
-        x, y = out[..., 0], out[..., 1]
+        x, y = out[..., 0] - centre_x, out[..., 1] - centre_y
         r2 = x * x + y * y
         gain = a0 * r2 + a1 * r2 * r2
         dx = x * gain + t0 * (r2 + 2 * x * x) + 2 * t1 * x * y

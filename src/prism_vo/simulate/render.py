@@ -93,11 +93,21 @@ class Renderer:
         return develop(light, self.sensor, self.calibration.response.gamma, exposure, (self.seed, frame))
 
     def irradiance(
-        self, T_world_cam: Array | Sequence[Array], *, frame: int = 0, time: float = 0.0, shutter: float = 0.0
+        self,
+        T_world_cam: Array | Sequence[Array],
+        *,
+        frame: int = 0,
+        time: float = 0.0,
+        shutter: float = 0.0,
+        channel: int | None = None,
     ) -> Floats:
-        """Light on the sensor (H, W) before noise and quantisation; 1 is a white surface in full light."""
+        """Light on the sensor (H, W) before noise and quantisation; 1 is a white surface in full light.
+
+        ``channel``: that all pixels see (0 R, 1 G, 2 B, 3 grey) instead of those of the camera's mosaic.
+        """
         poses = _pose_list(T_world_cam)
         r = self._rays
+        tables = r.tables if channel is None else r.tables._replace(cfa=np.full((2, 2), channel, np.int8))
         count = self._side**2
         key = (self.seed * 1_000_003 + frame * 8191) & 0x3FFFFFFF
         out = np.zeros((r.height, r.width), np.float32)
@@ -120,7 +130,7 @@ class Renderer:
                 flat = out[row0:row1].reshape(-1)
                 for cell in cells:
                     sample = Sample(cell, self._side, key)
-                    n = kernels.rays_raw(row0, row1, sample, r.tables, p, rays)
+                    n = kernels.rays_raw(row0, row1, sample, tables, p, rays)
                     gather(self.scene, g, rays, n, r.spread, flat)
 
             self._bands(band, r.height, r.width)

@@ -20,17 +20,25 @@ TINT_LUMINANCE = 0.8
 LUMINANCE = np.array([0.299, 0.587, 0.114])
 
 
+def check_ray_tracer() -> None:
+    """One sentence if the extra the simulator needs is not installed."""
+    try:
+        import embreex.rtcore_scene  # noqa: F401
+        import trimesh  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "The simulator needs embreex and trimesh: pip install 'prism-vo[sim]'."
+        ) from error
+
+
 class Geometry:
     """Triangles in embree, with the tables their shading needs."""
 
     def __init__(self, builder: MeshBuilder, atlas: Atlas) -> None:
-        try:
-            from embreex.mesh_construction import TriangleMesh
-            from embreex.rtcore_scene import EmbreeScene
-        except ImportError as error:
-            raise MissingExtraError(
-                "The simulator needs embreex and trimesh: pip install 'prism-vo[sim]'."
-            ) from error
+        check_ray_tracer()
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
         corners, uv, owners = builder.arrays()
         self.corners = np.ascontiguousarray(corners, np.float32)
         self.triangles = triangle_table(corners, uv)

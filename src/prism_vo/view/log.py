@@ -23,6 +23,13 @@ class JsonLog:
 
     def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
         """Print at once: a program may be waiting for it."""
+        self._report(report)
+
+    def on_unreadable(self, report: FrameReport) -> None:
+        """A lost frame, with the problem."""
+        self._report(report)
+
+    def _report(self, report: FrameReport) -> None:
         pose = None if report.status == "lost" else report.T_world_cam.tolist()
         self._print({"event": "frame", **frame_statistics(report), "T_world_cam": pose})
 
@@ -41,6 +48,7 @@ class JsonLog:
                 "lost": result.lost,
                 "segments": result.segments,
                 "seconds": round(result.seconds, 3),
+                "frames_per_second": result.rate.per_second,
                 "out": None if out is None else str(out),
                 "errors": errors,
             }
@@ -68,6 +76,10 @@ class KeyframeLog:
             words.append(f"{m.active} points, {m.depth_residuals} with depth, η {m.eta:.1f}")
         words.append(f"{1e3 * busy_seconds(report.seconds):.0f} ms")
         print("; ".join(words), file=self._stream, flush=True)
+
+    def on_unreadable(self, report: FrameReport) -> None:
+        """Print why."""
+        print(f"frame {report.index}: lost; {report.problem}", file=self._stream, flush=True)
 
     def on_end(self, result: RunResult) -> None:
         """Nothing: the summary follows."""

@@ -35,6 +35,7 @@ class DepthAgreement:
     slope_ratio_sigma: float
     spread: float  # robust standard deviation of the points about their line, in units of their own σ
     points: int
+    median_inv_depth: float  # 1/m
 
     @property
     def excess(self) -> float:
@@ -104,4 +105,5 @@ def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
         float(sigma[1] / view.kappa),
         float(1.4826 * np.median(np.abs(residual))),
         len(seen.q),
+        float(np.median(seen.q)),
     )

@@ -11,7 +11,7 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.points.finished import FinishedPoints
-from prism_vo.points.pattern import CENTRE, IN, OUTSIDE
+from prism_vo.points.pattern import IN, OUTSIDE
 from prism_vo.points.records import Candidates, Points
 from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.reference import KeyframeDepth
@@ -181,7 +181,7 @@ class Window(WindowContents):
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)
         variance = self.depth_variance(p)
-        return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.color[:, CENTRE])
+        return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
     def locate(self, posed: PosedFrame) -> Array | None:
         """A better T_view_world of a frame that is no keyframe, from all active points; None: not found."""

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one sentence about distances from a camera whose optics are nominal."""
+
+from __future__ import annotations
+
+from prism_vo.optics.calibration import Calibration
+
+METRIC_KEYS = ("focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px")
+
+
+def metric_notice(calibration: Calibration) -> str | None:
+    """Why distances are not metric yet and what makes them so; None for measured optics."""
+    if not any(key in METRIC_KEYS for key in calibration.nominal):
+        return None
+    return (
+        "Distances are not metric yet: the optics in camera.yaml are nominal; importing a CameraModel.xml measured by "
+        "LiFCal together with the grid makes them so."
+    )

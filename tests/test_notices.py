@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says when depth and parallax contradict each other, and when it says nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prism_vo.notices import agreement_rows, focus_notice
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.simulate import preset_camera
+from prism_vo.window.agreement import DepthAgreement
+
+CAMERA = PlenopticCamera.from_calibration(preset_camera("mini"))
+W, KAPPA = CAMERA.view("central").w_infinity, CAMERA.view("central").kappa
+
+
+def reports(excess: float, sigma: float = 0.001, count: int = 5) -> list[SimpleNamespace]:
+    """Keyframes whose points lie on a line with a wrong intercept, at 2 m."""
+    seen = DepthAgreement(W + excess, sigma, W, 1.0, 0.01, 1.0, 500, 0.5)
+    return [SimpleNamespace(mapping=SimpleNamespace(agreement=seen)) for _ in range(count)]
+
+
+def shifted(micrometres: float) -> float:
+    """What the intercept becomes when the array moves away from the lens."""
+    lens = CAMERA.calibration.main_lens
+    moved = lens.model_copy(update={"mla_distance_mm": lens.mla_distance_mm + 1e-3 * micrometres})
+    other = PlenopticCamera.from_calibration(CAMERA.calibration.model_copy(update={"main_lens": moved}))
+    return other.view("central").w_infinity - W
+
+
+@pytest.mark.parametrize("moved", [-10.0, 10.0, 25.0])
+def test_the_sentence_names_the_shift_and_what_it_does_to_distances(moved: float) -> None:
+    excess = shifted(moved)
+    sentence = focus_notice(reports(excess), CAMERA)  # type: ignore[arg-type]
+    assert sentence is not None
+    assert f"{moved:+.0f} µm" in sentence
+    # the file's distance of a point that is really 2 m away
+    really = 1.0 / (0.5 + excess / KAPPA)
+    assert ("too small" in sentence) == (really < 2.0)
+    assert "near 2 m" in sentence
+
+
+def test_nothing_is_said_within_chance_bias_or_with_too_little_to_compare() -> None:
+    assert focus_notice(reports(0.004), CAMERA) is None  # type: ignore[arg-type]
+    assert focus_notice(reports(0.05, sigma=0.02), CAMERA) is None  # type: ignore[arg-type]
+    assert focus_notice(reports(0.05, count=2), CAMERA) is None  # type: ignore[arg-type]
+    assert focus_notice([SimpleNamespace(mapping=None)], CAMERA) is None  # type: ignore[list-item]
+    assert agreement_rows([SimpleNamespace(mapping=None)]) == []  # type: ignore[list-item]
+
+
+def test_the_most_certain_keyframes_decide() -> None:
+    mixed = [*reports(0.0, sigma=0.001), *reports(0.2, sigma=0.05, count=20)]
+    assert focus_notice(mixed, CAMERA) is None  # type: ignore[arg-type]
+    ((name, words),) = agreement_rows(mixed)  # type: ignore[arg-type]
+    assert name and f"{W:.4f}" in words and np.isfinite(float(words.split("±")[1].split(";")[0]))
+
+
+def test_nominal_optics_have_no_focus_that_could_have_moved() -> None:
+    nominal = CAMERA.calibration.model_copy(update={"nominal": ("focal_length_mm",)})
+    sentence = focus_notice(reports(0.05), PlenopticCamera.from_calibration(nominal))  # type: ignore[arg-type]
+    assert sentence is not None and "nominal optics do not fit" in sentence and f"not {W:.3f}" in sentence
