@@ -19,7 +19,6 @@ COMMANDS = (
     ("info", "info:info", "Say what a folder, image or calibration is, and what the camera can measure."),
     ("config", "config:config", "Print all settings with their defaults and comments."),
     ("import-calibration", "import_calibration:import_calibration", "Make camera.yaml of vendors' files."),
-    ("calibrate", "calibrate:calibrate", "Find numbers of a camera in its own images: the micro-lens grid."),
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
@@ -28,6 +27,10 @@ COMMANDS = (
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),
     ("demo", "demo:demo", "Simulate a short recording, track it, and print the errors against the truth."),
+)
+CALIBRATE = "Find numbers of a camera in its own images: the micro-lens grid."
+CALIBRATE_COMMANDS = (
+    ("grid", "calibrate:grid", "Find the micro-lens grid in images, or correct the one of a camera file."),
 )
 
 
@@ -42,8 +45,11 @@ def build_app() -> App:
         suppress_keyboard_interrupt=False,
     )
     for name, target, help_line in COMMANDS:
-        module, function = target.split(":")
-        app.command(f"prism_vo.commands.{module}:{function}", name=name, help=help_line)
+        app.command(f"prism_vo.commands.{target}", name=name, help=help_line)
+    calibrate = App(name="calibrate", help=CALIBRATE, help_format="plaintext")
+    for name, target, help_line in CALIBRATE_COMMANDS:
+        calibrate.command(f"prism_vo.commands.{target}", name=name, help=help_line)
+    app.command(calibrate)
     return app
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from prism_vo.calibrate.grid import Grid
     from prism_vo.optics.calibration import Calibration
     from prism_vo.optics.vendor import VendorGrid
-
-calibrate = App(name="calibrate", help="Find numbers of a camera in its own images.", help_format="plaintext")
 
 
 class Start(NamedTuple):
@@ -29,7 +27,6 @@ class Start(NamedTuple):
     size: tuple[int, int] | None = None  # width, height, where the file has it
 
 
-@calibrate.command
 def grid(
     *images: Path,
     start: Path | None = None,
