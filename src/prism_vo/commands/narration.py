@@ -52,13 +52,16 @@ class Narration:
         self._repeater = threading.Thread(target=self._repeat, name="narration", daemon=True)
 
     def __enter__(self) -> Self:
+        if self._bar.disable:  # not even an empty line, as some versions of Rich print
+            if self._plain:
+                self._repeater.start()
+            return self
         self._bar.start()
-        if self._plain:
-            self._repeater.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if not self._bar.disable:
+            self._bar.stop()
         self._over.set()
         if self._repeater.is_alive():
             self._repeater.join()
