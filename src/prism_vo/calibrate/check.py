@@ -25,9 +25,6 @@ LARGE_IMAGE = 10_000_000  # px: beyond it two images are enough to look at
 TOLERATED_PX = 0.15  # RMS over zones of an offset: stereo slopes are pitches over disparities of a few pixels
 SURE = 3.0  # standard deviations
 MOST_BEYOND = 0.05  # share of slopes that no depth explains
-FOCUS_SHARPNESS = (
-    10.0  # fall of the logarithm of sharpness with distance from focus (ρ_v); only its order counts
-)
 RIM_MISFIT = 0.08  # of the pitch, by which the usable circle may reach beyond the rim of a micro-image
 
 

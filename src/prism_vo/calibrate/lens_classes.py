@@ -49,20 +49,6 @@ class LensClassSharpness:
     certainty: float
     kinds: Literal[1, 3] | None
 
-    def best_shift(self, expected: Array) -> tuple[int, float]:
-        """By how many classes to shift so that ``expected`` (3,) sharpness fits best, and how clear that is.
-
-        Class c of the expectation is class (c + shift) mod 3 here. The second number is the lead over the second
-        best shift in standard deviations.
-        """
-        wanted = np.log(np.asarray(expected, np.float64))
-        seen = np.log(self.sharpness)
-        wanted, seen = wanted - wanted.mean(), seen - seen.mean()
-        fits = np.array([wanted @ np.roll(seen, -shift) for shift in range(CLASS_COUNT)])
-        order = np.argsort(-fits)
-        spread = float(np.linalg.norm(wanted) * np.sqrt(2.0) * max(float(self.sigma.max()), 1e-9))
-        return int(order[0]), float((fits[order[0]] - fits[order[1]]) / max(spread, 1e-12))
-
 
 def lens_type_sharpness(images: Sequence[NDArray[Any]] | NDArray[Any], grid: Grid) -> LensClassSharpness:
     """Compare the sharpness of the three sub-lattices of ``grid`` in raw images (H, W) of a textured scene."""
