@@ -16,6 +16,7 @@ from prism_vo.lightfield.score import (
     CHANNELS,
     FREEDOM,
     MEAN,
+    RISE,
     SCORE,
     STEEP,
     STEEP_COST,
@@ -80,8 +81,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
     ``nodes``: :class:`SampleGrid` in raw px from the corner of ``lenses``; ``samples``: another one, in nodes. A rung
-    is evaluated for all nodes when the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines
-    and smaller gradients on the TF grid): b h² is straight, and two rungs with the root between them suffice.
+    is evaluated for all nodes when the first sample asks for it. Straightened (:func:`_straightened`), two rungs with
+    the root between them suffice.
     """
     slopes, strides, correlation = tables.ladder
     radius, window = tables.lenses.radius, tables.sampling.window
@@ -95,28 +96,25 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
             if k < 0:
                 continue
             place = _place(samples, row, col, nodes)
-            low, high, free, high_free = 0.0, 0.0, 0.0, 0.0
+            low, high, low_rise, high_rise = 0.0, 0.0, 0.0, 0.0
             for _ in range(STEPS_WALKED):
                 for rung in range(k, k + 2):
                     if not done[rung]:
                         overlay = Overlay(slopes[rung], radius, strides[rung], True)
                         score(image, lenses, overlay, nodes, window, workspace, scores[rung])
                         done[rung] = True
-                free = max(_between(scores, k, place, FREEDOM), LEAST_FREEDOM)
-                high_free = max(_between(scores, k + 1, place, FREEDOM), LEAST_FREEDOM)
-                low = _between(scores, k, place, SCORE) / free * slopes[k] ** 2
-                high = _between(scores, k + 1, place, SCORE) / high_free * slopes[k + 1] ** 2
+                low, low_rise = _straightened(scores, k, place, slopes[k])
+                high, high_rise = _straightened(scores, k + 1, place, slopes[k + 1])
                 move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
                 if move == 0 or k + move < 0 or k + move > last - 1:
                     break
                 k += move
+            free = _between(scores, k, place, FREEDOM)
             if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
                 continue
             t, step = low / (low - high), slopes[k + 1] - slopes[k]
-            slope = slopes[k] + t * step
-            rise = (high - low) / (slope * slope)
-            out[SLOPE, row, col] = slope
-            out[CURVATURE, row, col] = rise * free / step
+            out[SLOPE, row, col] = slopes[k] + t * step
+            out[CURVATURE, row, col] = (high - low) / step * (low_rise + t * (high_rise - low_rise))
             out[GREY, row, col] = _between(scores, k, place, MEAN) / side2
             out[REDUNDANCY, row, col] = free
             t32, step32, least_alike = np.float32(t), np.float32(step), np.float32(correlation[k])
@@ -142,6 +140,21 @@ def _between(scores, rung, place, channel):  # type: ignore[no-untyped-def]
     upper += place.upper_right * scores[rung, row, col + 1, channel]
     lower_left = place.lower_left * scores[rung, row + 1, col, channel]
     return upper + lower_left + place.lower_right * scores[rung, row + 1, col + 1, channel]
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _straightened(scores, rung, place, slope):  # type: ignore[no-untyped-def]
+    """The score over what makes it bend, and this divisor: what is left is proportional to h − h*.
+
+    b = Σ ∇Ī·S·∇T (h − h*)/(h h*) with the spread S of the baselines and the gradient ∇T of the texture. S falls as
+    lenses leave the window, ∇Ī (differences over two nodes, between images that do not agree) rises with h and falls
+    with h − h*. Both are measured: RISE is Σ ∇Ī·S·∇Ī/h², the root of the mean of |∇Ī|² is proportional to |∇Ī|.
+    """
+    free = max(_between(scores, rung, place, FREEDOM), LEAST_FREEDOM)
+    steepness = np.sqrt(_between(scores, rung, place, STEEP) / free)
+    divisor = slope * _between(scores, rung, place, RISE) / max(steepness, LEAST_STEEPNESS)
+    divisor = max(divisor, LEAST_STEEPNESS)
+    return _between(scores, rung, place, SCORE) / divisor, divisor
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

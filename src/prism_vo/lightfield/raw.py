@@ -15,15 +15,15 @@ from numba import njit
 
 from prism_vo.arrays import Floats
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.sample_steps import OUTSIDE
+from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL
 from prism_vo.optics.photometric import SATURATION
 
 BILINEAR_BLUR = (
     1.0 / 12.0
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
 PIXEL_BLUR = 1.0 / 24.0  # the mean over a pixel of width 1 adds (1/24) I''
-BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching: the binomial filter
-RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image is continued beyond its rim
+# the quadratic B-spline at whole pixels and between them: weight of a pixel at itself, beside it, half a pixel away
+AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
 
 
 class PreparedRaw:
@@ -49,7 +49,7 @@ class PreparedRaw:
 
     @property
     def matching_image(self) -> Floats:
-        """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
+        """For matching: padded, at half-pixel steps; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._matching is None:
                 height, width = self._values.shape
@@ -59,9 +59,10 @@ class PreparedRaw:
                     len(usable),
                     lambda first, last: _pad_rows(values, light, limit, self._border, first, last, usable),
                 )
-                self._matching = np.empty_like(usable)
+                height, width = usable.shape
+                self._matching = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
                 self._bands.run(
-                    len(usable), lambda first, last: _blur_rows(usable, first, last, self._matching)
+                    len(usable), lambda first, last: _spline_rows(usable, first, last, self._matching)
                 )
             return self._matching
 
@@ -114,27 +115,30 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _blurred(before, centre, after):  # type: ignore[no-untyped-def]
-    """[1 2 1]/4 of three neighbours; one beyond the rim is continued from the two others, without both nothing."""
-    known_before, known_after = before > np.float32(0.0), after > np.float32(0.0)
-    slope = np.float32(RIM_CONTINUATION)
-    left = before if known_before else centre + slope * (centre - after)
-    right = after if known_after else centre + slope * (centre - before)
-    blurred = np.float32(BLUR[1]) * centre + np.float32(BLUR[0]) * (left + right)
-    return blurred if known_before or known_after else centre
+def _spline_along(line, out):  # type: ignore[no-untyped-def]
+    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends."""
+    last = len(line) - 1
+    at, beside, outside = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(OUTSIDE)
+    out[:2], out[2 * last :] = outside, outside
+    for x in range(1, last):
+        here = at * line[x] + beside * (line[x - 1] + line[x + 1])
+        between = np.float32(BETWEEN_PIXELS) * (line[x] + line[x + 1])
+        # no value is negative but by a pixel that must not be used
+        out[2 * x] = here if here > np.float32(0.0) else outside
+        out[2 * x + 1] = between if between > np.float32(0.0) else outside
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _blur_rows(image, first, last, out):  # type: ignore[no-untyped-def]
-    """Rows of the image through the binomial filter, along columns and then along rows."""
+def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
+    """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows."""
     height, width = image.shape
+    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
     line = np.empty(width, np.float32)
     for y in range(first, last):
-        up, down = max(y - 1, 0), min(y + 1, height - 1)
+        above, here, below = image[max(y - 1, 0)], image[y], image[min(y + 1, height - 1)]
         for x in range(width):
-            centre = image[y, x]
-            line[x] = _blurred(image[up, x], centre, image[down, x]) if centre > np.float32(0.0) else OUTSIDE
-        out[y, 0], out[y, width - 1] = OUTSIDE, OUTSIDE
-        for x in range(1, width - 1):
-            centre = line[x]
-            out[y, x] = _blurred(line[x - 1], centre, line[x + 1]) if centre > np.float32(0.0) else OUTSIDE
+            line[x] = at * here[x] + beside * (above[x] + below[x])
+        _spline_along(line, out[2 * y])
+        for x in range(width):
+            line[x] = half * (here[x] + below[x])
+        _spline_along(line, out[2 * y + 1])

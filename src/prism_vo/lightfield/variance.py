@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from prism_vo.arrays import Array
-from prism_vo.lightfield.raw import BLUR
+from prism_vo.lightfield.raw import AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS
 from prism_vo.lightfield.sample_steps import RIM
 
 Floats = NDArray[np.floating]
@@ -67,8 +67,8 @@ def pixel_correlation(distance: ArrayLike) -> Array:
 
 
 def _tent(x: Array) -> Array:
-    """What a pixel at distance x gives to a bilinear sample of the blurred image."""
-    return np.asarray(sum(b * np.maximum(0.0, 1.0 - np.abs(x - k)) for b, k in zip(BLUR, (-1, 0, 1))))
+    """What a pixel at distance x gives to a sample: the spline at half-pixel steps, and straight between them."""
+    return np.interp(np.abs(x), (0.0, 0.5, 1.0, 1.5), (AT_PIXEL, BETWEEN_PIXELS, BESIDE_PIXEL, 0.0))
 
 
 @lru_cache(maxsize=8)
