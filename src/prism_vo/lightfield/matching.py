@@ -26,13 +26,10 @@ from prism_vo.lightfield.score import (
     score,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY
-from prism_vo.lightfield.variance import MOST_ALIKE, repeats
+from prism_vo.lightfield.variance import MOST_ALIKE, flattened, repeats
 from prism_vo.lightfield.workspace import Workspace
 
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
-# curvature of the cost over that of the score: differences over two nodes see gradients a bit too flat. Measured while
-# this was built, at matches of table_60: median 1.23, nine tenths below 1.44
-BOWL = 1.23
 # rows of a result: slope; its curvature db/dslope; mean grey; redundancy; residual variance where the gradients are;
 # how often errors repeat (:func:`repeats`); mean square of differences over two nodes
 SLOPE, CURVATURE, GREY, REDUNDANCY, RESIDUAL, REPEATS, STEEPNESS = range(7)
@@ -160,7 +157,7 @@ def _straightened(scores, rung, place, slope):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _at_root(low, high, t, bowl):  # type: ignore[no-untyped-def]
     """A residual variance between two rungs: the chord less the sag of a parabola with that difference of slopes."""
-    return low + t * (high - low) - np.float32(BOWL) * bowl * t * (np.float32(1.0) - t)
+    return low + t * (high - low) - bowl * t * (np.float32(1.0) - t)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -173,10 +170,11 @@ def _edges(scores, k, place, t, step, least_alike, window):  # type: ignore[no-u
     high = _between(scores, k + 1, place, STEEP_COST) * high_per
     high_score = _between(scores, k + 1, place, STEEP_SCORE) * high_per
     rise = high_score - _between(scores, k, place, STEEP_SCORE) * per
-    residual = _at_root(low, high, t, rise * step)
     near = k if t < np.float32(0.5) else k + 1
     edge, per = (low, per) if t < np.float32(0.5) else (high, high_per)
     fineness = np.float32(BEND_TO_FINENESS) * _between(scores, near, place, BENT) * per
+    # the score's differences over two nodes see gradients too flat, the cost does not
+    residual = _at_root(low, high, t, flattened(fineness) * rise * step)
     inner = max(_between(scores, near, place, STEEP_INNER), tiny)
     beside = _between(scores, near, place, STEEP_NEXT) / inner
     # what the rung adds to the root is a shift of the texture, whose neighbours agree to 1/(1 + fineness)

@@ -114,14 +114,20 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
             out[row, x + border] = light[y, x] if usable else OUTSIDE
 
 
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
+def _at_pixel(before, centre, after):  # type: ignore[no-untyped-def]
+    """The spline at a pixel; the pixel itself at the rim; negative where it must not be used itself."""
+    spline = np.float32(AT_PIXEL) * centre + np.float32(BESIDE_PIXEL) * (before + after)
+    return spline if spline > np.float32(0.0) else centre
+
+
 @njit(nogil=True, cache=True, fastmath=True)
 def _spline_along(line, out):  # type: ignore[no-untyped-def]
     """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends."""
-    last = len(line) - 1
-    at, beside, outside = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(OUTSIDE)
+    last, outside = len(line) - 1, np.float32(OUTSIDE)
     out[:2], out[2 * last :] = outside, outside
     for x in range(1, last):
-        here = at * line[x] + beside * (line[x - 1] + line[x + 1])
+        here = _at_pixel(line[x - 1], line[x], line[x + 1])
         between = np.float32(BETWEEN_PIXELS) * (line[x] + line[x + 1])
         # no value is negative but by a pixel that must not be used
         out[2 * x] = here if here > np.float32(0.0) else outside
@@ -132,13 +138,12 @@ def _spline_along(line, out):  # type: ignore[no-untyped-def]
 def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
     """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows."""
     height, width = image.shape
-    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
     line = np.empty(width, np.float32)
     for y in range(first, last):
         above, here, below = image[max(y - 1, 0)], image[y], image[min(y + 1, height - 1)]
         for x in range(width):
-            line[x] = at * here[x] + beside * (above[x] + below[x])
+            line[x] = _at_pixel(above[x], here[x], below[x])
         _spline_along(line, out[2 * y])
         for x in range(width):
-            line[x] = half * (here[x] + below[x])
+            line[x] = np.float32(BETWEEN_PIXELS) * (here[x] + below[x])
         _spline_along(line, out[2 * y + 1])

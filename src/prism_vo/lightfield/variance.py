@@ -80,6 +80,16 @@ def rim_share(fall: float) -> float:
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def flattened(fineness):  # type: ignore[no-untyped-def]
+    """f = θ/sin θ, by which differences over two nodes are too flat, for a texture with tan²(θ/2) = ``fineness``."""
+    t = min(max(fineness, np.float32(0.0)), np.float32(FINEST))
+    # θ/sin θ = (1 + t) atan(√t)/√t, which the continued fraction gives to 2e-4
+    above = np.float32(945.0) + t * (np.float32(735.0) + t * np.float32(64.0))
+    below = np.float32(945.0) + t * (np.float32(1050.0) + t * np.float32(225.0))
+    return (np.float32(1.0) + t) * above / below
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
     """C/f for a texture with tan²(θ/2) = ``fineness`` and residuals that correlate by ``alike`` one node apart.
 
@@ -101,10 +111,7 @@ def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
         across += pairs * wave
         before, wave = wave, two * cosine * wave - before  # cos kθ
         power, ratio = power * ratio, ratio * square  # alike^(k²)
-    # θ/sin θ = (1 + t) atan(√t)/√t, which the continued fraction gives to 2e-4
-    above = np.float32(945.0) + t * (np.float32(735.0) + t * np.float32(64.0))
-    below = np.float32(945.0) + t * (np.float32(1050.0) + t * np.float32(225.0))
-    return along * across * per * below / (above * side * side)
+    return along * across / (flattened(t) * side * side)
 
 
 def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
