@@ -24,6 +24,9 @@ BILINEAR_BLUR = (
 PIXEL_BLUR = 1.0 / 24.0  # the mean over a pixel of width 1 adds (1/24) I''
 # the quadratic B-spline at whole pixels and between them: weight of a pixel at itself, beside it, half a pixel away
 AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
+# the same at the last pixel before the rim and beside it (the rest is the share of the one behind): no first moment,
+# and over the half pixel between it and the spline no third moment either
+AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
 
 
 class PreparedRaw:
@@ -115,19 +118,24 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True, fastmath=True, inline="always")
-def _at_pixel(before, centre, after):  # type: ignore[no-untyped-def]
-    """The spline at a pixel; the pixel itself at the rim; negative where it must not be used itself."""
+def _at_pixel(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
+    """The spline at a pixel, what replaces it at the rim, the pixel itself if it is alone; negative if unusable."""
+    zero, last, inner = np.float32(0.0), np.float32(AT_LAST_PIXEL), np.float32(BESIDE_LAST_PIXEL)
     spline = np.float32(AT_PIXEL) * centre + np.float32(BESIDE_PIXEL) * (before + after)
-    return spline if spline > np.float32(0.0) else centre
+    neighbour, second = (before, second_before) if before > zero else (after, second_after)
+    rim = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
+    rim = rim if min(neighbour, second) > zero else centre
+    rim = rim if centre > zero else centre
+    return spline if min(before, min(centre, after)) > zero else rim
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _spline_along(line, out):  # type: ignore[no-untyped-def]
     """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends."""
-    last, outside = len(line) - 1, np.float32(OUTSIDE)
-    out[:2], out[2 * last :] = outside, outside
-    for x in range(1, last):
-        here = _at_pixel(line[x - 1], line[x], line[x + 1])
+    end, outside = len(line) - 2, np.float32(OUTSIDE)
+    out[:4], out[2 * end :] = outside, outside
+    for x in range(2, end):
+        here = _at_pixel(line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2])
         between = np.float32(BETWEEN_PIXELS) * (line[x] + line[x + 1])
         # no value is negative but by a pixel that must not be used
         out[2 * x] = here if here > np.float32(0.0) else outside
@@ -140,9 +148,10 @@ def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
     height, width = image.shape
     line = np.empty(width, np.float32)
     for y in range(first, last):
-        above, here, below = image[max(y - 1, 0)], image[y], image[min(y + 1, height - 1)]
+        top, above, here = image[max(y - 2, 0)], image[max(y - 1, 0)], image[y]
+        below, bottom = image[min(y + 1, height - 1)], image[min(y + 2, height - 1)]
         for x in range(width):
-            line[x] = _at_pixel(above[x], here[x], below[x])
+            line[x] = _at_pixel(top[x], above[x], here[x], below[x], bottom[x])
         _spline_along(line, out[2 * y])
         for x in range(width):
             line[x] = np.float32(BETWEEN_PIXELS) * (here[x] + below[x])
