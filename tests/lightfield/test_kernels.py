@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from camera_model import raw_from_tf
 from light_fields import changed
-from sums_twin import half_step_image, samples_of
+from sums_twin import interpolated_image, samples_of
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import workspace as rows
@@ -38,7 +38,7 @@ def noise_image(geometry: StereoGeometry) -> np.ndarray:
     rng = np.random.default_rng(5)
     raw = rng.uniform(40, 220, (sensor.height, sensor.width))
     raw[rng.random(raw.shape) < 0.01] = np.nan
-    return np.nan_to_num(half_step_image(raw, (0.0, 1.0, 0.0))).astype(np.float32)
+    return np.nan_to_num(interpolated_image(raw)).astype(np.float32)
 
 
 @dataclass(frozen=True)

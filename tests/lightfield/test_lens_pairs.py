@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from light_fields import mini
-from sums_twin import half_step_image
+from sums_twin import interpolated_image
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import Decoder
@@ -31,7 +31,7 @@ def deviation_of_pair(pair: tuple[int, int], blurred: bool) -> tuple[float, floa
     image = decoder.matching_image(field.raw)
     if not blurred:
         border, light = STEPS_A_PIXEL * raw_border(g), field.raw.image * decoder.vignetting(field.raw).gain
-        sharp = half_step_image(np.where(light > 0, light, np.nan), (0.0, 1.0, 0.0))
+        sharp = interpolated_image(np.where(light > 0, light, np.nan))
         pixels = np.full_like(image.pixels, OUTSIDE)
         pixels[border:-border, border:-border] = np.where(np.isfinite(sharp), sharp, OUTSIDE)
         image = image._replace(pixels=pixels)

@@ -26,7 +26,7 @@ from prism_vo.lightfield.score import (
     score,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY
-from prism_vo.lightfield.variance import MOST_ALIKE, flattened, repeats
+from prism_vo.lightfield.variance import FINEST, MOST_ALIKE, flattened, repeats
 from prism_vo.lightfield.workspace import Workspace
 
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
@@ -78,8 +78,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
     ``nodes``: :class:`SampleGrid` in raw px from the corner of ``lenses``; ``samples``: another one, in nodes. A rung
-    is evaluated for all nodes when the first sample asks for it. Straightened (:func:`_straightened`), two rungs with
-    the root between them suffice.
+    is evaluated for all nodes when the first sample asks for it. The score over its rise is straight
+    (:func:`_step_to_root`): two rungs with the root between them suffice.
     """
     slopes, strides, correlation = tables.ladder
     radius, window = tables.lenses.radius, tables.sampling.window
@@ -100,8 +100,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
                         overlay = Overlay(slopes[rung], radius, strides[rung], True)
                         score(image, lenses, overlay, nodes, window, workspace, scores[rung])
                         done[rung] = True
-                low, low_rise = _straightened(scores, k, place, slopes[k])
-                high, high_rise = _straightened(scores, k + 1, place, slopes[k + 1])
+                low, low_rise = _step_to_root(scores, k, place)
+                high, high_rise = _step_to_root(scores, k + 1, place)
                 move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
                 if move == 0 or k + move < 0 or k + move > last - 1:
                     break
@@ -109,6 +109,7 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
             free = _between(scores, k, place, FREEDOM)
             if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
                 continue
+            high *= (slopes[k] / slopes[k + 1]) ** _growth_of_flatness(scores, k, place)
             t, step = low / (low - high), slopes[k + 1] - slopes[k]
             out[SLOPE, row, col] = slopes[k] + t * step
             out[CURVATURE, row, col] = (high - low) / step * (low_rise + t * (high_rise - low_rise))
@@ -140,18 +141,24 @@ def _between(scores, rung, place, channel):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _straightened(scores, rung, place, slope):  # type: ignore[no-untyped-def]
-    """The score over what makes it bend, and this divisor: what is left is proportional to h − h*.
+def _step_to_root(scores, rung, place):  # type: ignore[no-untyped-def]
+    """The score over its own rise, h − h* but for the flatness of differences; and that rise.
 
-    b = Σ ∇Ī·S·∇T (h − h*)/(h h*) with the spread S of the baselines and the gradient ∇T of the texture. S falls as
-    lenses leave the window, ∇Ī (differences over two nodes, between images that do not agree) rises with h and falls
-    with h − h*. Both are measured: RISE is Σ ∇Ī·S·∇Ī/h², the root of the mean of |∇Ī|² is proportional to |∇Ī|.
+    b = Σ ∇Ī·S·∇T (h − h*)/(h h*) with the spread S of the baselines, which shrinks as lenses leave the window, and the
+    gradient ∇T of the texture. RISE is Σ ∇Ī·S·∇Ī/h²: S is in both, and ∇Ī grows as h/h* on the TF grid.
     """
-    free = max(_between(scores, rung, place, FREEDOM), LEAST_FREEDOM)
-    steepness = np.sqrt(_between(scores, rung, place, STEEP) / free)
-    divisor = slope * _between(scores, rung, place, RISE) / max(steepness, LEAST_STEEPNESS)
-    divisor = max(divisor, LEAST_STEEPNESS)
-    return _between(scores, rung, place, SCORE) / divisor, divisor
+    rise = max(_between(scores, rung, place, RISE), LEAST_STEEPNESS)
+    return _between(scores, rung, place, SCORE) / rise, rise
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _growth_of_flatness(scores, k, place):  # type: ignore[no-untyped-def]
+    """g = 1 − θ cot θ: the power of h with which f = θ/sin θ grows, θ being the phase of a wave from node to node."""
+    one, tiny = np.float32(1.0), np.float32(LEAST_STEEPNESS)
+    bent = _between(scores, k, place, BENT) + _between(scores, k + 1, place, BENT)
+    steep = _between(scores, k, place, STEEP) + _between(scores, k + 1, place, STEEP)
+    t = min(np.float32(BEND_TO_FINENESS) * bent / max(steep, tiny), np.float32(FINEST))
+    return one - flattened(t) * (one - t) / (one + t)  # cos θ = (1 − t)/(1 + t)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

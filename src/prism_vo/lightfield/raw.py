@@ -2,8 +2,9 @@
 """A raw image made ready for sampling: vignetting removed; sharpened for the TF image, blurred for matching.
 
 Micro-images are undersampled: a line thinner than a pixel moves by up to half a pixel with its phase, and where it
-runs along the pixel rows all its samples move together. Matching therefore sees the image through the binomial
-filter [1 2 1]/4, which takes away what lies near the Nyquist frequency.
+runs along the pixel rows all its samples move together. Matching therefore sees the image through the quadratic
+B-spline, whose blur is the same wherever a sample lies, prepared at half-pixel steps. What its kernels do at the rim
+of a micro-image is derived in docs/decoding.md.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
     if good.sum() < LEAST_MATCHES:
         return SampleNoise(floor, 0.0)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
-    y = residual[good]
+    y = np.maximum(residual[good], floor)  # the sag of a parabola may take off more than an exact image has
     scale = np.maximum(x.mean(0), LEAST_MEAN)
     weight = 1.0 / np.maximum(y, np.median(y) * LEAST_SHARE)  # a variance is known to a share of itself
     coefficients = np.zeros(3)
