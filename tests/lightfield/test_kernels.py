@@ -23,7 +23,7 @@ from prism_vo.simulate import preset_camera
 
 FALL = 0.4
 MISSING = -1e9  # grey of a sample that cannot be read; its weight is 0
-BENT = {"distortion": {"radial": (4e-4, 0.0), "tangential": (2e-5, -3e-5)}}
+BENT = {"distortion": {"radial": (3e-4, 0.0), "tangential": (1.5e-5, -2.2e-5)}}
 
 
 def geometry_of(view: str, distorted: bool) -> StereoGeometry:

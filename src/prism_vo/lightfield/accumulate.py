@@ -2,9 +2,9 @@
 """Kernels that lay micro-images over a grid of samples of the TF image at one stereo slope and sum over the lenses.
 
 Per sample p of the grid, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
-``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, Σw dd, ΣwI d``; over the samples with four neighbours in
-the same micro-image ``Σw, Σw∇I, ΣwI, ΣwI², ΣwB, ΣwIB``, B: the mean of the neighbours less the sample. With slopes, the
-outermost samples are neighbours only: their own sums are not complete.
+``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, Σw dd, ΣwI d``; over the samples with four
+neighbours in the same micro-image ``Σw, Σw∇I, ΣwI, ΣwI², ΣwB, ΣwIB``, B: the mean of the neighbours less the sample.
+With slopes, the outermost samples are neighbours only: their own sums are not complete.
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 Two kernels do the same with the steps of :mod:`~prism_vo.lightfield.sample_steps`: :func:`_sum_tile` for the few

@@ -15,6 +15,7 @@ from prism_vo.lightfield.score import (
     BENT,
     CHANNELS,
     FREEDOM,
+    KNOWN,
     MEAN,
     RISE,
     SCORE,
@@ -26,7 +27,7 @@ from prism_vo.lightfield.score import (
     score,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY
-from prism_vo.lightfield.variance import FINEST, MOST_ALIKE, flattened, repeats
+from prism_vo.lightfield.variance import MOST_ALIKE, flattened, repeats
 from prism_vo.lightfield.workspace import Workspace
 
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
@@ -78,8 +79,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
     ``nodes``: :class:`SampleGrid` in raw px from the corner of ``lenses``; ``samples``: another one, in nodes. A rung
-    is evaluated for all nodes when the first sample asks for it. The score over its rise is straight
-    (:func:`_step_to_root`): two rungs with the root between them suffice.
+    is evaluated for all nodes when the first sample asks for it. Straightened (:func:`_straightened`), two
+    rungs with the root between them suffice.
     """
     slopes, strides, correlation = tables.ladder
     radius, window = tables.lenses.radius, tables.sampling.window
@@ -100,8 +101,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
                         overlay = Overlay(slopes[rung], radius, strides[rung], True)
                         score(image, lenses, overlay, nodes, window, workspace, scores[rung])
                         done[rung] = True
-                low, low_rise = _step_to_root(scores, k, place)
-                high, high_rise = _step_to_root(scores, k + 1, place)
+                low, low_rise = _straightened(scores, k, place, slopes[k])
+                high, high_rise = _straightened(scores, k + 1, place, slopes[k + 1])
                 move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
                 if move == 0 or k + move < 0 or k + move > last - 1:
                     break
@@ -109,7 +110,6 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
             free = _between(scores, k, place, FREEDOM)
             if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
                 continue
-            high *= (slopes[k] / slopes[k + 1]) ** _growth_of_flatness(scores, k, place)
             t, step = low / (low - high), slopes[k + 1] - slopes[k]
             out[SLOPE, row, col] = slopes[k] + t * step
             out[CURVATURE, row, col] = (high - low) / step * (low_rise + t * (high_rise - low_rise))
@@ -141,24 +141,18 @@ def _between(scores, rung, place, channel):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _step_to_root(scores, rung, place):  # type: ignore[no-untyped-def]
-    """The score over its own rise, h − h* but for the flatness of differences; and that rise.
+def _straightened(scores, rung, place, slope):  # type: ignore[no-untyped-def]
+    """The score over what makes it bend, which leaves h − h* times what is the same at all rungs; and this divisor.
 
     b = Σ ∇Ī·S·∇T (h − h*)/(h h*) with the spread S of the baselines, which shrinks as lenses leave the window, and the
-    gradient ∇T of the texture. RISE is Σ ∇Ī·S·∇Ī/h²: S is in both, and ∇Ī grows as h/h* on the TF grid.
+    gradient ∇T of the texture. RISE is Σ ∇Ī·S·∇Ī/h²: S is in both. ∇Ī changes with h, too: differences over two nodes
+    reach farther and see a wave flatter. The root of its mean square follows it.
     """
-    rise = max(_between(scores, rung, place, RISE), LEAST_STEEPNESS)
-    return _between(scores, rung, place, SCORE) / rise, rise
-
-
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _growth_of_flatness(scores, k, place):  # type: ignore[no-untyped-def]
-    """g = 1 − θ cot θ: the power of h with which f = θ/sin θ grows, θ being the phase of a wave from node to node."""
-    one, tiny = np.float32(1.0), np.float32(LEAST_STEEPNESS)
-    bent = _between(scores, k, place, BENT) + _between(scores, k + 1, place, BENT)
-    steep = _between(scores, k, place, STEEP) + _between(scores, k + 1, place, STEEP)
-    t = min(np.float32(BEND_TO_FINENESS) * bent / max(steep, tiny), np.float32(FINEST))
-    return one - flattened(t) * (one - t) / (one + t)  # cos θ = (1 − t)/(1 + t)
+    known = max(_between(scores, rung, place, KNOWN), LEAST_FREEDOM)
+    steepness = max(_between(scores, rung, place, STEEP), LEAST_STEEPNESS)
+    divisor = slope * _between(scores, rung, place, RISE) * np.sqrt(known / steepness)
+    divisor = max(divisor, LEAST_STEEPNESS)
+    return _between(scores, rung, place, SCORE) / divisor, divisor
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
