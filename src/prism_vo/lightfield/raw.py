@@ -119,41 +119,52 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True, fastmath=True, inline="always")
-def _at_pixel(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
-    """The spline at a pixel, what replaces it at the rim, the pixel itself if it is alone; negative if unusable."""
+def _at_rim(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
+    """What replaces the spline at a pixel without one of its neighbours; the pixel itself without two to one side."""
     zero, last, inner = np.float32(0.0), np.float32(AT_LAST_PIXEL), np.float32(BESIDE_LAST_PIXEL)
-    spline = np.float32(AT_PIXEL) * centre + np.float32(BESIDE_PIXEL) * (before + after)
+    if centre <= zero:
+        return np.float32(OUTSIDE)
     neighbour, second = (before, second_before) if before > zero else (after, second_after)
-    rim = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
-    rim = rim if min(neighbour, second) > zero else centre
-    rim = rim if centre > zero else centre
-    return spline if min(before, min(centre, after)) > zero else rim
+    if neighbour <= zero or second <= zero:
+        return centre
+    value = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
+    return value if value > zero else centre
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _spline_along(line, out):  # type: ignore[no-untyped-def]
-    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends."""
-    end, outside = len(line) - 2, np.float32(OUTSIDE)
+    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends.
+
+    No value is negative but by a pixel that must not be used: the first loop is free of branches.
+    """
+    end, outside, zero = len(line) - 2, np.float32(OUTSIDE), np.float32(0.0)
+    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
     out[:4], out[2 * end :] = outside, outside
     for x in range(2, end):
-        here = _at_pixel(line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2])
-        between = np.float32(BETWEEN_PIXELS) * (line[x] + line[x + 1])
-        # no value is negative but by a pixel that must not be used
-        out[2 * x] = here if here > np.float32(0.0) else outside
-        out[2 * x + 1] = between if between > np.float32(0.0) else outside
+        out[2 * x] = at * line[x] + beside * (line[x - 1] + line[x + 1])
+        out[2 * x + 1] = half * (line[x] + line[x + 1])
+    for x in range(2, end):
+        if out[2 * x] <= zero:
+            out[2 * x] = _at_rim(line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2])
+        if out[2 * x + 1] <= zero:
+            out[2 * x + 1] = outside
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
     """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows."""
     height, width = image.shape
+    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
     line = np.empty(width, np.float32)
     for y in range(first, last):
         top, above, here = image[max(y - 2, 0)], image[max(y - 1, 0)], image[y]
         below, bottom = image[min(y + 1, height - 1)], image[min(y + 2, height - 1)]
         for x in range(width):
-            line[x] = _at_pixel(top[x], above[x], here[x], below[x], bottom[x])
+            line[x] = at * here[x] + beside * (above[x] + below[x])
+        for x in range(width):
+            if line[x] <= np.float32(0.0):
+                line[x] = _at_rim(top[x], above[x], here[x], below[x], bottom[x])
         _spline_along(line, out[2 * y])
         for x in range(width):
-            line[x] = np.float32(BETWEEN_PIXELS) * (here[x] + below[x])
+            line[x] = half * (here[x] + below[x])
         _spline_along(line, out[2 * y + 1])
