@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--no-accuracy", action="store_true")
     arguments = parser.parse_args()
     if not arguments.no_accuracy:
-        print(HEADER + "\n|" + "---|" * 8)
+        print(HEADER + "\n|" + "---|" * 10)
         rows = recorded_rows(arguments.recording) if arguments.recording else iter(())
         for row in chain(rows, simulated_rows()):
             print(row, flush=True)

@@ -2,7 +2,7 @@
 """``python -m benchmarks.planes``: bias of the decoder on slanted planes of several textures, near and far.
 
 Slanted, because a plane square to the axis has one disparity, and one disparity has one bias of its own: that of its
-pixel phases. ``raw.RIM_CONTINUATION`` was chosen where the means over the textures vanish.
+pixel phases.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from camera_model import raw_from_tf
 from light_fields import changed
-from sums_twin import samples_of
+from sums_twin import interpolated_image, samples_of
 
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import workspace as rows
@@ -17,13 +17,13 @@ from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.nearby import Area, NearbyLenses, gather_lenses, lens_grid, lens_room
 from prism_vo.lightfield.records import MatchingImage, Overlay, SampleGrid
-from prism_vo.lightfield.sample_steps import GREY_OFFSET, OUTSIDE
+from prism_vo.lightfield.sample_steps import GREY_OFFSET, OUTSIDE, STEPS_A_PIXEL
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 
 FALL = 0.4
 MISSING = -1e9  # grey of a sample that cannot be read; its weight is 0
-BENT = {"distortion": {"radial": (4e-4, 0.0), "tangential": (2e-5, -3e-5)}}
+BENT = {"distortion": {"radial": (3e-4, 0.0), "tangential": (1.5e-5, -2.2e-5)}}
 
 
 def geometry_of(view: str, distorted: bool) -> StereoGeometry:
@@ -33,11 +33,12 @@ def geometry_of(view: str, distorted: bool) -> StereoGeometry:
 
 
 def noise_image(geometry: StereoGeometry) -> np.ndarray:
+    """White noise, interpolated at half-pixel steps; 0: what must not be used."""
     sensor = geometry.camera.calibration.sensor
     rng = np.random.default_rng(5)
-    raw = rng.uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
-    raw[rng.random(raw.shape) < 0.01] = 0.0  # pixels that must not be used
-    return raw
+    raw = rng.uniform(40, 220, (sensor.height, sensor.width))
+    raw[rng.random(raw.shape) < 0.01] = np.nan
+    return np.nan_to_num(interpolated_image(raw)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Overlaid:
         return workspace.work.reshape(-1, rows.STRIDE)[: rows.SUMS, rows.PAD : rows.PAD + samples]
 
 
-def overlaid(geometry: StereoGeometry, raw: np.ndarray, slope: float, area: Area) -> Overlaid:
-    border = raw_border(geometry)
-    padded = np.pad(np.where(raw > 0, raw, OUTSIDE), border, constant_values=OUTSIDE)
+def overlaid(geometry: StereoGeometry, image: np.ndarray, slope: float, area: Area) -> Overlaid:
+    border = STEPS_A_PIXEL * raw_border(geometry)
+    padded = np.pad(np.where(image > 0, image, OUTSIDE), border, constant_values=OUTSIDE)
     grid = lens_grid(geometry)
     lenses = gather_lenses(grid, slope, geometry.radius / slope, area, lens_room(grid))
     return Overlaid(MatchingImage(padded, FALL), lenses, Overlay(slope, geometry.radius, 1, True))
@@ -85,9 +86,9 @@ def neighbour_sums(w: np.ndarray, grey: np.ndarray) -> list[np.ndarray]:
 @pytest.mark.parametrize("corner", [(20.0, 33.0), (180.3, 171.7), (330.0, 340.0)])
 def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[float, float]) -> None:
     geometry = geometry_of(view, distorted)
-    raw, slope, step, nx, ny = noise_image(geometry), 0.34, 3.1, 9, 7
+    image, slope, step, nx, ny = noise_image(geometry), 0.34, 3.1, 9, 7
     x0, y0 = corner
-    field = overlaid(geometry, raw, slope, Area(x0, y0, x0 + step * nx, y0 + step * ny))
+    field = overlaid(geometry, image, slope, Area(x0, y0, x0 + step * nx, y0 + step * ny))
     box, tile = SampleGrid(0.0, 0.0, step, nx, ny), SampleGrid(0.0, 0.0, step, rows.TILE, ny)
     sums = field.sums(box)
     for ours, theirs in zip(
@@ -99,7 +100,7 @@ def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[floa
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
     yy, xx = np.mgrid[:ny, :nx]
     xy = np.stack([x0 + step * xx.ravel(), y0 + step * yy.ravel()], -1)
-    w, grey, d = samples_of(geometry, raw, xy, float(geometry.inv_virtual_depth(slope)), FALL)
+    w, grey, d = samples_of(geometry, image, xy, float(geometry.inv_virtual_depth(slope)), FALL)
     grey = np.where(grey > 0, grey - GREY_OFFSET, MISSING)
     twin = [
         w,
@@ -110,6 +111,9 @@ def test_sums_equal_the_slow_twin(view: str, distorted: bool, corner: tuple[floa
         w * d[..., 1],
         w * grey * d[..., 0],
         w * grey * d[..., 1],
+        w * d[..., 0] ** 2,
+        w * d[..., 0] * d[..., 1],
+        w * d[..., 1] ** 2,
         *neighbour_sums(w.reshape(-1, ny, nx), grey.reshape(-1, ny, nx)),
     ]
     assert len(twin) == rows.SUMS

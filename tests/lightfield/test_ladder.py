@@ -8,11 +8,13 @@ from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
 from prism_vo.lightfield.matcher import Matches
+from prism_vo.lightfield.matching import Between, _straightened
 from prism_vo.lightfield.nearby import Area, gather_lenses, lens_grid, lens_room
 from prism_vo.lightfield.records import Overlay, SampleGrid
 from prism_vo.lightfield.score import CHANNELS, FREEDOM, SCORE, score
 from prism_vo.lightfield.workspace import new_workspace
 
+FIRST_NODE = Between(0, 0, *np.float32([1.0, 0.0, 0.0, 0.0]))
 GRID = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
 
 
@@ -39,8 +41,8 @@ def test_slopes_do_not_move_with_the_rungs() -> None:
     assert robust_std(moved) < 1 / 3
 
 
-def test_score_times_squared_slope_is_straight() -> None:
-    """One rung below, at and above each root: without h² the score bends by a tenth, with it hardly."""
+def test_straightened_score_is_straight() -> None:
+    """One rung below, at and above each root: the score alone bends by a tenth, straightened hardly."""
     field = mini()
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     matcher, geometry, window = decoder._matcher, decoder.geometry, 2
@@ -55,12 +57,15 @@ def test_score_times_squared_slope_is_straight() -> None:
         least = float(slope) * (1 - step)
         lenses = gather_lenses(grid, least, geometry.radius / least, Area(*low, *high), room)
         nodes = SampleGrid(*(centre - low), pitch, 2, 2)
-        b, at = [], float(slope) * (1 + step * np.array([-1.0, 0.0, 1.0]))
-        for h in at:
-            out = np.zeros((2, 2, CHANNELS), np.float32)
+        scores, at = (
+            np.zeros((3, 2, 2, CHANNELS), np.float32),
+            float(slope) * (1 + step * np.arange(-1.0, 2.0)),
+        )
+        for h, out in zip(at, scores):
             score(image, lenses, Overlay(h, geometry.radius, 1, True), nodes, window, workspace, out)
-            b.append(out[0, 0, SCORE] / out[0, 0, FREEDOM])
-        for values, into in ((b * at**2, straight), (np.array(b), bent)):
+        alone = scores[:, 0, 0, SCORE] / scores[:, 0, 0, FREEDOM]
+        straightened = [_straightened(scores, k, FIRST_NODE, h)[0] for k, h in enumerate(at)]
+        for values, into in ((straightened, straight), (alone, bent)):
             into.append((values[2] - 2 * values[1] + values[0]) / (values[2] - values[0]))
     assert len(straight) > 300
     assert abs(np.median(straight)) < 0.05  # moves the root of a chord by 1 % of a rung at the most

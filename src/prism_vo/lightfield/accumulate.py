@@ -2,9 +2,9 @@
 """Kernels that lay micro-images over a grid of samples of the TF image at one stereo slope and sum over the lenses.
 
 Per sample p of the grid, over the lenses j that see it, with weights w_j and baseline vectors d_j = t − c_j:
-``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, ΣwI d``; over the samples with four neighbours in
-the same micro-image ``Σw, Σw∇I, ΣwI, ΣwI², ΣwB, ΣwIB``, B: the mean of the neighbours less the sample. With slopes, the
-outermost samples are neighbours only: their own sums are not complete.
+``Σw, Σw², ΣwI, ΣwI²`` (enough for the matching cost) and ``Σw d, Σw dd, ΣwI d``; over the samples with four
+neighbours in the same micro-image ``Σw, Σw∇I, ΣwI, ΣwI², ΣwB, ΣwIB``, B: the mean of the neighbours less the sample.
+With slopes, the outermost samples are neighbours only: their own sums are not complete.
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 Two kernels do the same with the steps of :mod:`~prism_vo.lightfield.sample_steps`: :func:`_sum_tile` for the few
@@ -33,6 +33,7 @@ from prism_vo.lightfield.nearby import (
 from prism_vo.lightfield.sample_steps import (
     GREY_OFFSET,
     OUTSIDE,
+    STEPS_A_PIXEL,
     add_baselines,
     add_cost,
     add_neighbours,
@@ -82,7 +83,7 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
     parameters, cells, nx, ny = lenses.parameters, lenses.cells, grid.nx, grid.ny
     stride, with_slope = overlay.stride, overlay.with_slope
     width32, width = np.int32(image.pixels.shape[1]), size(image.pixels.shape[1])
-    zero, offset, far_out = f32(0.0), f32(GREY_OFFSET), f32(OUTSIDE)
+    zero, offset, far_out, fine = f32(0.0), f32(GREY_OFFSET), f32(OUTSIDE), f32(STEPS_A_PIXEL)
     by = in_float32(image, overlay, grid)
     step, reach = by.step, by.reach
     rim = f32(overlay.radius * (1.0 - ROUNDING_SHARE))
@@ -108,10 +109,10 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
         first = max(0, (row0 - 1) * nx) // LANES * LANES + PAD
         last = min(samples, whole_lanes((row1 + 2) * nx)) + PAD
         row0, row1, col0, col1 = max(row0, 0), min(row1, ny - 1), max(col0, 0), min(col1, nx - 1)
-        base = size(cells[n, PIXEL_Y]) * width + size(cells[n, PIXEL_X])
-        fx, fy = parameters[n, OFFSET_X], parameters[n, OFFSET_Y]
-        xx, xy = parameters[n, JACOBIAN_XX], parameters[n, JACOBIAN_XY]
-        yx, yy = parameters[n, JACOBIAN_YX], parameters[n, JACOBIAN_YY]
+        base = size(STEPS_A_PIXEL) * (size(cells[n, PIXEL_Y]) * width + size(cells[n, PIXEL_X]))
+        fx, fy = fine * parameters[n, OFFSET_X], fine * parameters[n, OFFSET_Y]
+        xx, xy = fine * parameters[n, JACOBIAN_XX], fine * parameters[n, JACOBIAN_XY]
+        yx, yy = fine * parameters[n, JACOBIAN_YX], fine * parameters[n, JACOBIAN_YY]
         for t in range(first, last):
             k = size(t)
             rx, ry = (step * work[k + COLUMN] - home_x) * by.slope, (step * work[k + ROW] - home_y) * by.slope
@@ -152,7 +153,7 @@ def _sum_block(image, lenses, overlay, grid, workspace):  # type: ignore[no-unty
     parameters, cells, nx, ny = lenses.parameters, lenses.cells, grid.nx, grid.ny
     stride, with_slope = overlay.stride, overlay.with_slope
     width32, width = np.int32(image.pixels.shape[1]), size(image.pixels.shape[1])
-    zero, offset = f32(0.0), f32(GREY_OFFSET)
+    zero, offset, fine = f32(0.0), f32(GREY_OFFSET), f32(STEPS_A_PIXEL)
     by = in_float32(image, overlay, grid)
     step, reach, pace = by.step, by.reach, f32(grid.step * overlay.slope)
     for s in range(SUMS if with_slope else COST_SUMS):
@@ -172,10 +173,10 @@ def _sum_block(image, lenses, overlay, grid, workspace):  # type: ignore[no-unty
         left_out = stride > 1 and (cells[n, LENS_I] % stride != 0 or cells[n, LENS_J] % stride != 0)
         if rows <= 0 or columns <= 0 or left_out:
             continue
-        base = size(cells[n, PIXEL_Y]) * width + size(cells[n, PIXEL_X])
-        fx, fy = parameters[n, OFFSET_X], parameters[n, OFFSET_Y]
-        xx, xy = parameters[n, JACOBIAN_XX], parameters[n, JACOBIAN_XY]
-        yx, yy = parameters[n, JACOBIAN_YX], parameters[n, JACOBIAN_YY]
+        base = size(STEPS_A_PIXEL) * (size(cells[n, PIXEL_Y]) * width + size(cells[n, PIXEL_X]))
+        fx, fy = fine * parameters[n, OFFSET_X], fine * parameters[n, OFFSET_Y]
+        xx, xy = fine * parameters[n, JACOBIAN_XX], fine * parameters[n, JACOBIAN_XY]
+        yx, yy = fine * parameters[n, JACOBIAN_YX], fine * parameters[n, JACOBIAN_YY]
         rx0 = (step * f32(col0) - home_x) * by.slope
         for row in range(rows):
             ry = (step * f32(row0 + row) - home_y) * by.slope

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 
 import cv2
@@ -17,7 +18,7 @@ from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.light import RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
-from prism_vo.lightfield.mosaic import PreparedMosaic, paint_rows
+from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
@@ -55,6 +56,8 @@ class Decoder(Sensor):
         self._lock = threading.Lock()
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
+        smaller = replace(self.geometry, radius=self.geometry.radius - LOST_AT_RIM)
+        self._mosaic_matcher = Matcher(smaller, self.config, self._bands)
         self._focus_slope = FocusSlope(self.geometry.rest_slope, self.geometry.radius)
         self._focus_tables: dict[tuple[float, int], FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
@@ -72,30 +75,30 @@ class Decoder(Sensor):
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
-        image = self.matching_image(raw)
-        found = self._matcher.points(image, xy)
-        rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
+        image, matcher = self.matching_image(raw), self._matcher_for(raw)
+        found = matcher.points(image, xy)
+        rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
         focused = self._focused(self.prepare(raw), slope)
-        image = self.matching_image(raw)
-        found = self._matcher.everywhere(image)
-        rho, variance, valid = self._matcher.judge(found, self.noise(raw), image.fall)
+        image, matcher = self.matching_image(raw), self._matcher_for(raw)
+        found = matcher.everywhere(image)
+        rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
         maps = rho.astype(np.float32, copy=False), variance.astype(np.float32, copy=False), valid
         return self._frame(raw, slope, focused, *maps)
 
     def noise(self, raw: RawFrame) -> SampleNoise:
         """Of a sample without texture: estimated from the first frame seen."""
         if self._noise is None:
-            self._noise = self._matcher.estimate_noise(self.matching_image(raw))
+            self._noise = self._matcher_for(raw).estimate_noise(self.matching_image(raw))
         return self._noise
 
     def matching_image(self, raw: RawFrame) -> MatchingImage:
         """What the matcher reads of a frame."""
-        fall = transmission_fall(self.vignetting(raw), self.geometry.radius)
+        fall = transmission_fall(self.vignetting(raw), self._matcher_for(raw).geometry.radius)
         return MatchingImage(self.prepare(raw).matching_image, fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
@@ -122,7 +125,7 @@ class Decoder(Sensor):
         valid: Mask | None,
     ) -> DecodedFrame:
         """Colour is made when somebody looks at it: tracking does not."""
-        in_colour = raw.image.ndim == 3 or self._light.of(raw.image).pattern is not None
+        in_colour = raw.image.ndim == 3 or self._is_mosaic(raw)
         return DecodedFrame(
             raw.index,
             raw.time,
@@ -135,9 +138,15 @@ class Decoder(Sensor):
             partial(self._picture, raw, slope, image) if in_colour else None,
         )
 
+    def _is_mosaic(self, raw: RawFrame) -> bool:
+        return self._light.of(raw.image).pattern is not None
+
+    def _matcher_for(self, raw: RawFrame) -> Matcher:
+        return self._mosaic_matcher if self._is_mosaic(raw) else self._matcher
+
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
-        return self._matcher.points(self.matching_image(raw), self._look_grid).slope
+        return self._matcher_for(raw).points(self.matching_image(raw), self._look_grid).slope
 
     def _focused(self, prepared: PreparedRaw, slope: float) -> Floats:
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""

@@ -15,7 +15,9 @@ from prism_vo.lightfield.score import (
     BENT,
     CHANNELS,
     FREEDOM,
+    KNOWN,
     MEAN,
+    RISE,
     SCORE,
     STEEP,
     STEEP_COST,
@@ -25,13 +27,10 @@ from prism_vo.lightfield.score import (
     score,
 )
 from prism_vo.lightfield.search import LEAST_REDUNDANCY
-from prism_vo.lightfield.variance import MOST_ALIKE, repeats
+from prism_vo.lightfield.variance import MOST_ALIKE, flattened, repeats
 from prism_vo.lightfield.workspace import Workspace
 
 STEPS_WALKED = 4  # rungs the refinement may leave the search result by
-# curvature of the cost over that of the score: differences over two nodes see gradients a bit too flat. Measured while
-# this was built, at matches of table_60: median 1.23, nine tenths below 1.44
-BOWL = 1.23
 # rows of a result: slope; its curvature db/dslope; mean grey; redundancy; residual variance where the gradients are;
 # how often errors repeat (:func:`repeats`); mean square of differences over two nodes
 SLOPE, CURVATURE, GREY, REDUNDANCY, RESIDUAL, REPEATS, STEEPNESS = range(7)
@@ -80,8 +79,8 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
     ``nodes``: :class:`SampleGrid` in raw px from the corner of ``lenses``; ``samples``: another one, in nodes. A rung
-    is evaluated for all nodes when the first sample asks for it. Per lens, b grows as (h − h*)/h² (shorter baselines
-    and smaller gradients on the TF grid): b h² is straight, and two rungs with the root between them suffice.
+    is evaluated for all nodes when the first sample asks for it. Straightened (:func:`_straightened`), two
+    rungs with the root between them suffice.
     """
     slopes, strides, correlation = tables.ladder
     radius, window = tables.lenses.radius, tables.sampling.window
@@ -95,28 +94,25 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
             if k < 0:
                 continue
             place = _place(samples, row, col, nodes)
-            low, high, free, high_free = 0.0, 0.0, 0.0, 0.0
+            low, high, low_rise, high_rise = 0.0, 0.0, 0.0, 0.0
             for _ in range(STEPS_WALKED):
                 for rung in range(k, k + 2):
                     if not done[rung]:
                         overlay = Overlay(slopes[rung], radius, strides[rung], True)
                         score(image, lenses, overlay, nodes, window, workspace, scores[rung])
                         done[rung] = True
-                free = max(_between(scores, k, place, FREEDOM), LEAST_FREEDOM)
-                high_free = max(_between(scores, k + 1, place, FREEDOM), LEAST_FREEDOM)
-                low = _between(scores, k, place, SCORE) / free * slopes[k] ** 2
-                high = _between(scores, k + 1, place, SCORE) / high_free * slopes[k + 1] ** 2
+                low, low_rise = _straightened(scores, k, place, slopes[k])
+                high, high_rise = _straightened(scores, k + 1, place, slopes[k + 1])
                 move = -1 if low > 0.0 else (1 if high < 0.0 else 0)
                 if move == 0 or k + move < 0 or k + move > last - 1:
                     break
                 k += move
+            free = _between(scores, k, place, FREEDOM)
             if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
                 continue
             t, step = low / (low - high), slopes[k + 1] - slopes[k]
-            slope = slopes[k] + t * step
-            rise = (high - low) / (slope * slope)
-            out[SLOPE, row, col] = slope
-            out[CURVATURE, row, col] = rise * free / step
+            out[SLOPE, row, col] = slopes[k] + t * step
+            out[CURVATURE, row, col] = (high - low) / step * (low_rise + t * (high_rise - low_rise))
             out[GREY, row, col] = _between(scores, k, place, MEAN) / side2
             out[REDUNDANCY, row, col] = free
             t32, step32, least_alike = np.float32(t), np.float32(step), np.float32(correlation[k])
@@ -145,9 +141,24 @@ def _between(scores, rung, place, channel):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _straightened(scores, rung, place, slope):  # type: ignore[no-untyped-def]
+    """The score over what makes it bend, which leaves h − h* times what is the same at all rungs; and this divisor.
+
+    b = Σ ∇Ī·S·∇T (h − h*)/(h h*) with the spread S of the baselines, which shrinks as lenses leave the window, and the
+    gradient ∇T of the texture. RISE is Σ ∇Ī·S·∇Ī/h²: S is in both. ∇Ī changes with h, too: differences over two nodes
+    reach farther and see a wave flatter. The root of its mean square follows it.
+    """
+    known = max(_between(scores, rung, place, KNOWN), LEAST_FREEDOM)
+    steepness = max(_between(scores, rung, place, STEEP), LEAST_STEEPNESS)
+    divisor = slope * _between(scores, rung, place, RISE) * np.sqrt(known / steepness)
+    divisor = max(divisor, LEAST_STEEPNESS)
+    return _between(scores, rung, place, SCORE) / divisor, divisor
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _at_root(low, high, t, bowl):  # type: ignore[no-untyped-def]
     """A residual variance between two rungs: the chord less the sag of a parabola with that difference of slopes."""
-    return low + t * (high - low) - np.float32(BOWL) * bowl * t * (np.float32(1.0) - t)
+    return low + t * (high - low) - bowl * t * (np.float32(1.0) - t)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -160,10 +171,11 @@ def _edges(scores, k, place, t, step, least_alike, window):  # type: ignore[no-u
     high = _between(scores, k + 1, place, STEEP_COST) * high_per
     high_score = _between(scores, k + 1, place, STEEP_SCORE) * high_per
     rise = high_score - _between(scores, k, place, STEEP_SCORE) * per
-    residual = _at_root(low, high, t, rise * step)
     near = k if t < np.float32(0.5) else k + 1
     edge, per = (low, per) if t < np.float32(0.5) else (high, high_per)
     fineness = np.float32(BEND_TO_FINENESS) * _between(scores, near, place, BENT) * per
+    # the score's differences over two nodes see gradients too flat, the cost does not
+    residual = _at_root(low, high, t, flattened(fineness) * rise * step)
     inner = max(_between(scores, near, place, STEEP_INNER), tiny)
     beside = _between(scores, near, place, STEEP_NEXT) / inner
     # what the rung adds to the root is a shift of the texture, whose neighbours agree to 1/(1 + fineness)

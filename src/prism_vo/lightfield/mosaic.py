@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A raw image behind a colour mosaic, made ready for sampling without demosaicing it.
 
-Demosaicing blurs by the parity of a pixel and across the rims of micro-images, and both move depth. But the binomial
-filter of :mod:`~prism_vo.lightfield.raw` vanishes at the three frequencies by which the four sites of a mosaic
-alternate: what it leaves of a mosaic is its luminance (R + 2G + B)/4, blurred as a grey image would be. Only at the
-rim, where a neighbour is missing, the alternation must be known; it is estimated from the pixels further inside.
+Demosaicing blurs by the parity of a pixel and across the rims of micro-images, and both move depth. But a kernel that
+gives even and odd pixels half of its weight each vanishes at the frequencies by which the four sites of a mosaic
+alternate: what it leaves is the luminance (R + 2G + B)/4. Matches read it through the narrowest such kernels that blur
+alike at pixels and between them; what they do at the rim of a micro-image is derived in docs/decoding.md.
 
-The focused image needs more detail: from each pixel the mean difference to the blurred luminance is taken off that
-pixels of its site have round it. That difference is the colour, and what pictures are painted with.
+The focused image needs more detail: from each pixel the mean difference to that luminance is taken off that pixels of
+its site have round it. That difference is the colour, and what pictures are painted with.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from numba import njit
 
 from prism_vo.arrays import Floats
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.raw import BLUR, RIM_CONTINUATION, PreparedRaw
-from prism_vo.lightfield.sample_steps import OUTSIDE
+from prism_vo.lightfield.raw import PreparedRaw
+from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL
 
-# Half the alternation, from five pixels inwards of the rim. Any multiple of the second difference (1 −2 1)/4 and the
-# fourth (1 −4 6 −4 1)/16 that sum to one see it; curved grey texture moves depth with the first one way and with
-# the second the other way, and with a third and two thirds of them not at all.
-ALTERNATION = (3.0 / 24.0, -8.0 / 24.0, 8.0 / 24.0, -4.0 / 24.0, 1.0 / 24.0)
-SHORT_ALTERNATION = (0.25, -0.5, 0.25)  # where a micro-image has less than five pixels in a row
+# Kernels whose even and odd pixels count a half each, with a blur of ½ px² at pixels and between them.
+AT_PIXEL, BESIDE_PIXEL = 8.0 / 16.0, 4.0 / 16.0  # weight of a pixel at itself and one pixel away,
+HALF_AWAY, FARTHER_AWAY = 7.0 / 16.0, 1.0 / 16.0  # half a pixel away and one and a half
+# Between the last two pixels before the rim: of the last, then inwards. Even and odd pixels count a half each, no first
+# moment, and over the half pixel between it and the kernel before no third moment either.
+BEFORE_RIM = (39.0 / 80.0, 41.0 / 80.0, 1.0 / 80.0, -1.0 / 80.0)
+LOST_AT_RIM = 0.5  # px: there is no luminance beyond it, so micro-images of a mosaic end so much earlier
 SITE_MEAN = (20.0 / 64.0, 15.0 / 64.0, 6.0 / 64.0, 1.0 / 64.0)  # of pixels 0, 2, 4 and 6 to both sides
 REACH = 6  # px: the outermost of them
 LEAST_WEIGHT = 1e-6  # of a mean; without any weight it is zero
-INNER = 4  # px that a rim looks inwards
+EDGE = 3  # px along the edges of the padded image that hold no micro-image
 LEAST_LIGHT = 1e-3  # of a pixel inside a micro-image: 0 means outside
 
 
@@ -66,69 +68,76 @@ class PreparedMosaic(PreparedRaw):
             self._colour, self._neutral = colour, neutral
         return self._neutral
 
-    def _blurred(self, usable: Floats) -> Floats:
-        blurred, difference = np.empty_like(usable), np.empty_like(usable)
+    def _at_half_pixels(self, usable: Floats) -> Floats:
+        height, width = usable.shape
+        luminance = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
+        difference = np.empty_like(usable)
         self._bands.run(
-            len(usable),
-            lambda first, last: _blur_mosaic_rows(usable, first, last, blurred, difference),
+            height, lambda first, last: _luminance_rows(usable, first, last, luminance, difference)
         )
         self._difference = difference
-        return blurred
+        return luminance
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def _at_rim(p0, p1, p2, p3, p4):  # type: ignore[no-untyped-def]
-    """The binomial filter at the last pixel ``p0`` before a rim; the others follow inwards, not all of them known.
-
-    Without the alternation d the two last are p0 − d and p1 + d; a third is continued beyond the rim from them.
-    """
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
+def _before_rim(third, second, before, after, second_after, third_after):  # type: ignore[no-untyped-def]
+    """What lies between ``before`` and ``after`` where one of them is the last pixel; their mean without two behind."""
     f, zero = np.float32, np.float32(0.0)
-    if p1 <= zero:
-        return OUTSIDE
-    if p2 <= zero:
-        return f(0.5) * (p0 + p1)
-    if p3 > zero and p4 > zero:
-        d = f(ALTERNATION[0]) * p0 + f(ALTERNATION[1]) * p1 + f(ALTERNATION[2]) * p2
-        d += f(ALTERNATION[3]) * p3 + f(ALTERNATION[4]) * p4
-    else:
-        d = f(SHORT_ALTERNATION[0]) * p0 + f(SHORT_ALTERNATION[1]) * p1 + f(SHORT_ALTERNATION[2]) * p2
-    last, before = p0 - d, p1 + d
-    beyond = last + f(RIM_CONTINUATION) * (last - before)
-    return f(BLUR[1]) * last + f(BLUR[0]) * (before + beyond)
+    if before <= zero or after <= zero:
+        return f(OUTSIDE)
+    last, inner, inwards, farther = (before, after, second_after, third_after)
+    if second > zero:
+        last, inner, inwards, farther = (after, before, second, third)
+    if inwards <= zero or farther <= zero:
+        return f(0.5) * (last + inner)
+    value = f(BEFORE_RIM[0]) * last + f(BEFORE_RIM[1]) * inner
+    value += f(BEFORE_RIM[2]) * inwards + f(BEFORE_RIM[3]) * farther
+    return max(value, f(LEAST_LIGHT))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _blur_mosaic_rows(image, first, last, out, difference):  # type: ignore[no-untyped-def]
-    """Rows of a mosaic through the binomial filter, along columns and then along rows, and what it took away."""
+def _luminance_along(line, out):  # type: ignore[no-untyped-def]
+    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends."""
+    f, zero, end = np.float32, np.float32(0.0), len(line) - EDGE
+    out[: 2 * EDGE], out[2 * end :] = f(OUTSIDE), f(OUTSIDE)
+    for x in range(EDGE, end):
+        out[2 * x] = f(AT_PIXEL) * line[x] + f(BESIDE_PIXEL) * (line[x - 1] + line[x + 1])
+        near, far = line[x] + line[x + 1], line[x - 1] + line[x + 2]
+        out[2 * x + 1] = f(HALF_AWAY) * near + f(FARTHER_AWAY) * far
+    for x in range(EDGE, end):
+        if out[2 * x] <= zero:
+            out[2 * x] = f(OUTSIDE)
+        if out[2 * x + 1] <= zero:
+            out[2 * x + 1] = _before_rim(
+                line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2], line[x + 3]
+            )
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _luminance_rows(image, first, last, out, difference):  # type: ignore[no-untyped-def]
+    """Rows of a mosaic → two rows each of luminance at half-pixel steps, and what pixels differ by from it."""
     f, zero = np.float32, np.float32(0.0)
     height, width = image.shape
     line = np.empty(width, np.float32)
     for y in range(first, last):
-        if y < INNER or y >= height - INNER:
-            out[y, :], difference[y, :] = OUTSIDE, OUTSIDE
+        if y < EDGE or y >= height - EDGE:
+            out[2 * y], out[2 * y + 1], difference[y] = OUTSIDE, OUTSIDE, OUTSIDE
             continue
-        up, here, down = image[y - 1], image[y], image[y + 1]
+        above, here, below, second = image[y - 1], image[y], image[y + 1], image[y + 2]
         for x in range(width):
-            line[x] = f(BLUR[1]) * here[x] + f(BLUR[0]) * (up[x] + down[x])
+            value = f(AT_PIXEL) * here[x] + f(BESIDE_PIXEL) * (above[x] + below[x])
+            line[x] = value if value > zero else f(OUTSIDE)
+        _luminance_along(line, out[2 * y])
         for x in range(width):
-            if here[x] <= zero:
-                line[x] = OUTSIDE
-            elif down[x] <= zero:
-                line[x] = _at_rim(here[x], up[x], image[y - 2, x], image[y - 3, x], image[y - 4, x])
-            elif up[x] <= zero:
-                line[x] = _at_rim(here[x], down[x], image[y + 2, x], image[y + 3, x], image[y + 4, x])
-        out[y, :INNER], out[y, width - INNER :] = OUTSIDE, OUTSIDE
-        for x in range(INNER, width - INNER):
-            value = f(BLUR[1]) * line[x] + f(BLUR[0]) * (line[x - 1] + line[x + 1])
+            luminance = out[2 * y, 2 * x]
+            difference[y, x] = here[x] - luminance if luminance > zero else OUTSIDE
+        for x in range(width):
+            line[x] = f(HALF_AWAY) * (here[x] + below[x]) + f(FARTHER_AWAY) * (above[x] + second[x])
+        top, bottom = image[y - 2], image[y + 3]
+        for x in range(width):
             if line[x] <= zero:
-                value = OUTSIDE
-            elif line[x + 1] <= zero:
-                value = _at_rim(line[x], line[x - 1], line[x - 2], line[x - 3], line[x - 4])
-            elif line[x - 1] <= zero:
-                value = _at_rim(line[x], line[x + 1], line[x + 2], line[x + 3], line[x + 4])
-            out[y, x] = value
-        for x in range(width):
-            difference[y, x] = here[x] - out[y, x] if out[y, x] > zero else OUTSIDE
+                line[x] = _before_rim(top[x], above[x], here[x], below[x], second[x], bottom[x])
+        _luminance_along(line, out[2 * y + 1])
 
 
 @njit(nogil=True, cache=True, fastmath=True)

@@ -2,8 +2,9 @@
 """A raw image made ready for sampling: vignetting removed; sharpened for the TF image, blurred for matching.
 
 Micro-images are undersampled: a line thinner than a pixel moves by up to half a pixel with its phase, and where it
-runs along the pixel rows all its samples move together. Matching therefore sees the image through the binomial
-filter [1 2 1]/4, which takes away what lies near the Nyquist frequency.
+runs along the pixel rows all its samples move together. Matching therefore sees the image through the quadratic
+B-spline, whose blur is the same wherever a sample lies, prepared at half-pixel steps. What its kernels do at the rim
+of a micro-image is derived in docs/decoding.md.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from numba import njit
 
 from prism_vo.arrays import Floats
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.sample_steps import OUTSIDE
+from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL
 from prism_vo.optics.photometric import SATURATION
 
 BILINEAR_BLUR = (
     1.0 / 12.0
 )  # bilinear sampling at a random phase adds (1/12) I'' on average: subtract it beforehand
 PIXEL_BLUR = 1.0 / 24.0  # the mean over a pixel of width 1 adds (1/24) I''
-BLUR = (0.25, 0.5, 0.25)  # of micro-images before matching: the binomial filter
-RIM_CONTINUATION = 0.88  # share of the last difference by which a micro-image is continued beyond its rim
+# the quadratic B-spline at whole pixels and between them: weight of a pixel at itself, beside it, half a pixel away
+AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
+# the same at the last pixel before the rim and beside it (the rest is the share of the one behind): no first moment,
+# and over the half pixel between it and the spline no third moment either
+AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
 
 
 class PreparedRaw:
@@ -51,7 +55,7 @@ class PreparedRaw:
 
     @property
     def matching_image(self) -> Floats:
-        """For matching: padded, blurred; OUTSIDE marks what must not be used (also saturated pixels)."""
+        """For matching: padded, at half-pixel steps; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._matching is None:
                 usable = self._padded()
@@ -60,7 +64,7 @@ class PreparedRaw:
                     len(usable),
                     lambda first, last: _pad_rows(largest, light, limit, self._border, first, last, usable),
                 )
-                self._matching = self._blurred(usable)
+                self._matching = self._at_half_pixels(usable)
             return self._matching
 
     def _padded(self) -> Floats:
@@ -72,11 +76,12 @@ class PreparedRaw:
         """What the focused image is made of (H, W)."""
         return self._light
 
-    def _blurred(self, usable: Floats) -> Floats:
-        """Usable pixels through the binomial filter, OUTSIDE elsewhere."""
-        blurred = np.empty_like(usable)
-        self._bands.run(len(usable), lambda first, last: _blur_rows(usable, first, last, blurred))
-        return blurred
+    def _at_half_pixels(self, usable: Floats) -> Floats:
+        """Usable pixels (h, w) → values at half-pixel steps (2h, 2w), OUTSIDE where there are none."""
+        height, width = usable.shape
+        spline = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
+        self._bands.run(height, lambda first, last: _spline_rows(usable, first, last, spline))
+        return spline
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -126,28 +131,53 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
             out[row, x + border] = light[y, x] if usable else OUTSIDE
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def _blurred(before, centre, after):  # type: ignore[no-untyped-def]
-    """[1 2 1]/4 of three neighbours; one beyond the rim is continued from the two others, without both nothing."""
-    known_before, known_after = before > np.float32(0.0), after > np.float32(0.0)
-    slope = np.float32(RIM_CONTINUATION)
-    left = before if known_before else centre + slope * (centre - after)
-    right = after if known_after else centre + slope * (centre - before)
-    blurred = np.float32(BLUR[1]) * centre + np.float32(BLUR[0]) * (left + right)
-    return blurred if known_before or known_after else centre
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
+def _at_rim(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
+    """What replaces the spline at a pixel without one of its neighbours; the pixel itself without two to one side."""
+    zero, last, inner = np.float32(0.0), np.float32(AT_LAST_PIXEL), np.float32(BESIDE_LAST_PIXEL)
+    if centre <= zero:
+        return np.float32(OUTSIDE)
+    neighbour, second = (before, second_before) if before > zero else (after, second_after)
+    if neighbour <= zero or second <= zero:
+        return centre
+    value = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
+    return value if value > zero else centre
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _blur_rows(image, first, last, out):  # type: ignore[no-untyped-def]
-    """Rows of the image through the binomial filter, along columns and then along rows."""
+def _spline_along(line, out):  # type: ignore[no-untyped-def]
+    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends.
+
+    No value is negative but by a pixel that must not be used: the first loop is free of branches.
+    """
+    end, outside, zero = len(line) - 2, np.float32(OUTSIDE), np.float32(0.0)
+    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
+    out[:4], out[2 * end :] = outside, outside
+    for x in range(2, end):
+        out[2 * x] = at * line[x] + beside * (line[x - 1] + line[x + 1])
+        out[2 * x + 1] = half * (line[x] + line[x + 1])
+    for x in range(2, end):
+        if out[2 * x] <= zero:
+            out[2 * x] = _at_rim(line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2])
+        if out[2 * x + 1] <= zero:
+            out[2 * x + 1] = outside
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
+    """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows."""
     height, width = image.shape
+    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
     line = np.empty(width, np.float32)
     for y in range(first, last):
-        up, down = max(y - 1, 0), min(y + 1, height - 1)
+        top, above, here = image[max(y - 2, 0)], image[max(y - 1, 0)], image[y]
+        below, bottom = image[min(y + 1, height - 1)], image[min(y + 2, height - 1)]
         for x in range(width):
-            centre = image[y, x]
-            line[x] = _blurred(image[up, x], centre, image[down, x]) if centre > np.float32(0.0) else OUTSIDE
-        out[y, 0], out[y, width - 1] = OUTSIDE, OUTSIDE
-        for x in range(1, width - 1):
-            centre = line[x]
-            out[y, x] = _blurred(line[x - 1], centre, line[x + 1]) if centre > np.float32(0.0) else OUTSIDE
+            line[x] = at * here[x] + beside * (above[x] + below[x])
+        for x in range(width):
+            if line[x] <= np.float32(0.0):
+                line[x] = _at_rim(top[x], above[x], here[x], below[x], bottom[x])
+        _spline_along(line, out[2 * y])
+        for x in range(width):
+            line[x] = half * (here[x] + below[x])
+        _spline_along(line, out[2 * y + 1])

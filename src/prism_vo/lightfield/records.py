@@ -13,7 +13,7 @@ from prism_vo.lightfield.nearby import LensGrid
 class MatchingImage(NamedTuple):
     """A raw image prepared for matching, and how light falls off inside its micro-images."""
 
-    pixels: Floats  # padded and blurred, see :class:`~prism_vo.lightfield.raw.PreparedRaw`
+    pixels: Floats  # padded, at half-pixel steps, see :class:`~prism_vo.lightfield.raw.PreparedRaw`
     fall: float  # transmission V = 1 − fall·q at the relative area q = r²/R²
 
 

@@ -32,7 +32,10 @@ from prism_vo.lightfield.workspace import (
     WIX,
     WIY,
     WX,
+    WXX,
+    WXY,
     WY,
+    WYY,
     G,
     U,
     V,
@@ -40,7 +43,8 @@ from prism_vo.lightfield.workspace import (
 )
 
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
-RIM = 0.4  # outer share of a micro-image's area over which weights ramp down to zero
+RIM = 0.1  # outer share of a micro-image's area over which weights ramp down: no lens leaves a window with a jump
+STEPS_A_PIXEL = 2  # of the matching image: it holds values at raw pixels and half-way between them
 # marks raw pixels that must not be used: a sample that touches one is strongly negative
 OUTSIDE = np.float32(-1e9)
 
@@ -122,9 +126,13 @@ def add_cost(work, p, weight, weighted, value):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def add_baselines(work, p, weight, weighted, dx, dy):  # type: ignore[no-untyped-def]
-    """``Σw d, ΣwI d``."""
-    work[p + WX] += weight * dx
-    work[p + WY] += weight * dy
+    """``Σw d, Σw dd, ΣwI d``."""
+    along_x, along_y = weight * dx, weight * dy
+    work[p + WX] += along_x
+    work[p + WY] += along_y
+    work[p + WXX] += along_x * dx
+    work[p + WXY] += along_x * dy
+    work[p + WYY] += along_y * dy
     work[p + WIX] += weighted * dx
     work[p + WIY] += weighted * dy
 

@@ -33,7 +33,10 @@ from prism_vo.lightfield.workspace import (
     WIX,
     WIY,
     WX,
+    WXX,
+    WXY,
     WY,
+    WYY,
     G,
     W,
     whole_lanes,
@@ -42,10 +45,11 @@ from prism_vo.lightfield.workspace import (
 GRADIENT_SHARE = 0.25  # least share of the weight that must come with a gradient
 USUAL_SIDE = 5  # nodes of the default window, whose sums are written out
 # per node; STEEP_…: weighted with the squared gradient; BENT: squared second differences; INNER, NEXT: covariance over
-# the lenses of a sample with itself and with (the mean of its four neighbours less itself)
-SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT = range(9)
-CHANNELS = 9
-CHANNEL_ROWS = (WX, W2, WI, GX, WY, GY, GB, GII, GIB)  # the sums that make room for them
+# the lenses of a sample with itself and with (the mean of its four neighbours less itself); RISE:
+# Σ_j w (∇Ī · (d_j − d̄))² as b has it; KNOWN: the freedom of nodes with a gradient
+SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT, RISE, KNOWN = range(11)
+CHANNELS = 11
+CHANNEL_ROWS = (WX, W2, WI, GX, WY, GY, GB, GII, GIB, WXX, WXY)  # the sums that make room for them
 DOWN, ALONG = TAP00, TAP10  # rows of the working array that are free after the sums over lenses
 
 
@@ -118,6 +122,13 @@ def _node_values(work, count, factor):  # type: ignore[no-untyped-def]
         gx, gy = work[p + GX] * per, work[p + GY] * per
         steep = gx * gx + gy * gy
         slant = factor * (gx * work[p + WIX] + gy * work[p + WIY])
+        sum_x, sum_y, per_weight = work[p + WX], work[p + WY], np.float32(1.0) / max(work[p + W], tiny)
+        spread_x = work[p + WXX] - sum_x * sum_x * per_weight
+        spread_xy = work[p + WXY] - sum_x * sum_y * per_weight
+        spread_y = work[p + WYY] - sum_y * sum_y * per_weight
+        rise = gx * (gx * spread_x + np.float32(2.0) * gy * spread_xy) + gy * gy * spread_y
+        work[p + WXX] = factor * factor * rise
+        work[p + WXY] = work[p + W2] if known else nothing
         work[p + WX] = slant
         work[p + WY] = steep * slant
         work[p + GX] = steep * work[p + W2]

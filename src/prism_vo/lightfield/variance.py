@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from prism_vo.arrays import Array
-from prism_vo.lightfield.raw import BLUR
+from prism_vo.lightfield.raw import AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS
 from prism_vo.lightfield.sample_steps import RIM
 
 Floats = NDArray[np.floating]
@@ -67,8 +67,8 @@ def pixel_correlation(distance: ArrayLike) -> Array:
 
 
 def _tent(x: Array) -> Array:
-    """What a pixel at distance x gives to a bilinear sample of the blurred image."""
-    return np.asarray(sum(b * np.maximum(0.0, 1.0 - np.abs(x - k)) for b, k in zip(BLUR, (-1, 0, 1))))
+    """What a pixel at distance x gives to a sample: the spline at half-pixel steps, and straight between them."""
+    return np.interp(np.abs(x), (0.0, 0.5, 1.0, 1.5), (AT_PIXEL, BETWEEN_PIXELS, BESIDE_PIXEL, 0.0))
 
 
 @lru_cache(maxsize=8)
@@ -77,6 +77,16 @@ def rim_share(fall: float) -> float:
     q = np.linspace(0.0, 1.0, AREA_STEPS + 1)
     weight = np.minimum(1.0, (1.0 - q) / RIM) * (1.0 - fall * q)
     return float(np.trapezoid(weight**2 * q, q) / np.trapezoid(weight * q, q))
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def flattened(fineness):  # type: ignore[no-untyped-def]
+    """f = θ/sin θ, by which differences over two nodes are too flat, for a texture with tan²(θ/2) = ``fineness``."""
+    t = min(max(fineness, np.float32(0.0)), np.float32(FINEST))
+    # θ/sin θ = (1 + t) atan(√t)/√t, which the continued fraction gives to 2e-4
+    above = np.float32(945.0) + t * (np.float32(735.0) + t * np.float32(64.0))
+    below = np.float32(945.0) + t * (np.float32(1050.0) + t * np.float32(225.0))
+    return (np.float32(1.0) + t) * above / below
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -101,10 +111,7 @@ def repeats(fineness, alike, window):  # type: ignore[no-untyped-def]
         across += pairs * wave
         before, wave = wave, two * cosine * wave - before  # cos kθ
         power, ratio = power * ratio, ratio * square  # alike^(k²)
-    # θ/sin θ = (1 + t) atan(√t)/√t, which the continued fraction gives to 2e-4
-    above = np.float32(945.0) + t * (np.float32(735.0) + t * np.float32(64.0))
-    below = np.float32(945.0) + t * (np.float32(1050.0) + t * np.float32(225.0))
-    return along * across * per * below / (above * side * side)
+    return along * across / (flattened(t) * side * side)
 
 
 def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
@@ -118,7 +125,7 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
     if good.sum() < LEAST_MATCHES:
         return SampleNoise(floor, 0.0)
     x = np.stack([np.ones(good.sum()), np.maximum(grey[good], 0.0), np.maximum(texture[good], 0.0)], -1)
-    y = residual[good]
+    y = np.maximum(residual[good], floor)  # the sag of a parabola may take off more than an exact image has
     scale = np.maximum(x.mean(0), LEAST_MEAN)
     weight = 1.0 / np.maximum(y, np.median(y) * LEAST_SHARE)  # a variance is known to a share of itself
     coefficients = np.zeros(3)

@@ -20,8 +20,8 @@ TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, 
 WIDEST = 54  # samples a side of the largest box
 PAD = 32  # samples before and after: neighbours of the first and the last row
 STRIDE = WIDEST * WIDEST + 2 * PAD  # between rows of the working array
-ROWS = 26
-SUMS = 15  # the first rows: sums over lenses
+ROWS = 29
+SUMS = 18  # the first rows: sums over lenses
 COST_SUMS = 4  # the first of these, which the matching cost needs
 
 
@@ -31,12 +31,12 @@ def row_offset(row: int) -> np.uint64:
 
 
 # sums over lenses: w weight, i intensity, x and y baseline; over samples with neighbours g, their gradients and bend b
-W, W2, WI, WII, WX, WY, WIX, WIY, G, GX, GY, GI, GII, GB, GIB = map(row_offset, range(SUMS))
-COLUMN, ROW = row_offset(15), row_offset(16)  # of the samples of a tile
-TAP00, TAP01, TAP10, TAP11 = map(row_offset, range(17, 21))  # four raw pixels about a position
+W, W2, WI, WII, WX, WY, WIX, WIY, WXX, WXY, WYY, G, GX, GY, GI, GII, GB, GIB = map(row_offset, range(SUMS))
+COLUMN, ROW = row_offset(18), row_offset(19)  # of the samples of a tile
+TAP00, TAP01, TAP10, TAP11 = map(row_offset, range(20, 24))  # four values of the image about a position
 WEIGHTED = TAP00  # weight times value: the pixels are not needed any more
-U, V = row_offset(21), row_offset(22)  # where between them the position lies
-WEIGHT, INSIDE, VALUE = map(row_offset, range(23, ROWS))
+U, V = row_offset(24), row_offset(25)  # where between them the position lies
+WEIGHT, INSIDE, VALUE = map(row_offset, range(26, ROWS))
 NEXT, ROW_BELOW = np.uint64(1), np.uint64(TILE)  # distances of neighbours in a row and in a tile
 
 
@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
     """What one thread works in."""
 
     work: Floats  # (ROWS · STRIDE,)
-    pixel: Integers  # (STRIDE,): raw pixel that a sample reads, counted from one near its lens
+    pixel: Integers  # (STRIDE,): where a sample reads the image, counted from one near its lens
     tile_columns: int  # of the tiles it was made for; 0: for blocks
 
 
