@@ -82,7 +82,8 @@ def write_everything(folder: Path) -> dict[Path, Path]:
     }
 
 
-def test_damaged_files_of_every_kind(tmp_path, capfd):
+def test_damaged_files_of_every_kind(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("PRISM_VO_OUTSIDE", "1")
     rng = np.random.default_rng(11)
     outcomes = set()
     for file, path in write_everything(tmp_path).items():

@@ -21,6 +21,7 @@ FACE = "__init__"  # the public names; above everything that they stand for
 # above. A new room gets a place here; nowhere else is the order written down.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "errors"),
+    ("bounded",),
     (
         "atomic",
         "stopwatch",
@@ -31,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "linear",
         "yaml_files",
         "config",
+        "config_ranges",
     ),
     ("trajectory", "cloud", "optics", "config_file"),
     ("types", "evaluate", "simulate"),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from prism_vo import __version__
+from prism_vo.bounded.json_text import read_json
 from prism_vo.errors import PrismError
 
 Record = dict[str, Any]
@@ -57,10 +58,11 @@ def stored_result(job: Job) -> Record | None:
 def read_record(path: Path) -> Record | None:
     """A result file, or None if it is not there or damaged (then the job is simply done again)."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = read_json(path)
+    except PrismError:
         return None
-    return content if isinstance(content, dict) and "status" in content else None
+    whole = isinstance(content, dict) and isinstance(content.get("status"), str)
+    return content if whole and isinstance(content.get("job"), dict) else None
 
 
 def run_isolated(job: Job) -> Record:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-import yaml
-
 from prism_vo.bench.plan import BenchSequence
+from prism_vo.bounded.files import read_text
 from prism_vo.errors import ConfigError, InputError, PrismError
+from prism_vo.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
@@ -82,9 +82,9 @@ def _finished_frames(scene: str, scale: Scale, out: Path) -> int:
     if not (record.is_file() and times.is_file()):
         return 0
     wanted = simulation_options(scene, scale).record(scene)
-    planned = len(times.read_text(encoding="utf-8").split("\n")) - 1
+    planned = len(read_text(times).split("\n")) - 1
     complete = planned == sum(1 for _ in (out / "raw").glob("*.png"))
-    return planned if complete and yaml.safe_load(record.read_text(encoding="utf-8")) == wanted else 0
+    return planned if complete and read_yaml(record) == wanted else 0
 
 
 def _render_isolated(scene: str, scale: Scale, out: Path, report: Callable[[str, int, int], None]) -> int:

@@ -26,6 +26,7 @@ from prism_vo.simulate.render import Renderer
 from prism_vo.simulate.scene import Scene
 from prism_vo.simulate.sensor import SensorModel
 from prism_vo.simulate.user_mesh import is_mesh_file, load_mesh_scene, orbit
+from prism_vo.yaml_files import read_yaml
 
 Progress = Callable[[int, int], None]
 RECORD = "simulation.yaml"
@@ -137,7 +138,7 @@ def check_folder(out: Path, name: str, options: SimulateOptions) -> None:
     """Refuse to mix two simulations in one folder, or to write among other files."""
     record = out / RECORD
     if record.is_file():
-        if yaml.safe_load(record.read_text(encoding="utf-8")) != options.record(name):
+        if read_yaml(record) != options.record(name):
             raise InputError(
                 f"{out}: holds a simulation with other settings or of another version of the simulator; choose "
                 "another folder or delete it."
