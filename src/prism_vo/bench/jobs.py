@@ -17,13 +17,11 @@ import traceback
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from prism_vo import __version__
-from prism_vo.bounded.json_text import read_json
+from prism_vo.bench.record_file import Record, read_record
 from prism_vo.errors import PrismError
 
-Record = dict[str, Any]
 RESULT = "result.json"
 FINISHED = "ok"
 
@@ -53,16 +51,6 @@ def stored_result(job: Job) -> Record | None:
     record = read_record(Path(job.folder) / RESULT)
     same = record is not None and record.get("job") == asdict(job)
     return record if same and record is not None and record["status"] == FINISHED else None
-
-
-def read_record(path: Path) -> Record | None:
-    """A result file, or None if it is not there or damaged (then the job is simply done again)."""
-    try:
-        content = read_json(path)
-    except PrismError:
-        return None
-    whole = isinstance(content, dict) and isinstance(content.get("status"), str)
-    return content if whole and isinstance(content.get("job"), dict) else None
 
 
 def run_isolated(job: Job) -> Record:

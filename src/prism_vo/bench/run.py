@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prism_vo.bench.executors import run_local, run_on_cluster
-from prism_vo.bench.jobs import RESULT, Job, Record, read_record, run_isolated, stored_result
+from prism_vo.bench.jobs import RESULT, Job, run_isolated, stored_result
 from prism_vo.bench.plan import BenchPlan
+from prism_vo.bench.record_file import Record, read_record
 from prism_vo.bench.results import Results
 
 

@@ -29,9 +29,17 @@ def read_npy(path: Path) -> NDArray[Any]:
         shape, columns_first, dtype = read(stream)
         count = math.prod(shape)
         fits = not dtype.hasobject and 0 <= count * dtype.itemsize <= len(data) - stream.tell()
-        values = np.frombuffer(data, dtype, count, stream.tell()) if fits else None
+        values = (
+            np.frombuffer(data, dtype, count, stream.tell()).reshape(
+                shape, order="F" if columns_first else "C"
+            )
+            if fits
+            else None
+        )
     except Exception as error:  # NumPy parses the header as Python source: anything may come of a damaged one
         raise InputError(f"{path}: not a readable NumPy array.") from error
     if values is None:
-        raise InputError(f"{path}: not a readable NumPy array: it holds objects, or less than its header says.")
-    return values.reshape(shape, order="F" if columns_first else "C")
+        raise InputError(
+            f"{path}: not a readable NumPy array: it holds objects, or less than its header says."
+        )
+    return values

@@ -21,13 +21,13 @@ def read_bytes(path: Path, limit: int) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{path}: is not a file.")
         with path.open("rb") as file:
-            data = file.read(limit + 1) if found.st_size <= limit else None
+            data = file.read(found.st_size + 1) if found.st_size <= limit else None
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file.") from error
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason}).") from error
-    if data is None or len(data) > limit:
+    if data is None:
         raise InputError(f"{path}: is larger than the {size_text(limit)} such a file may have.")
     return data
 

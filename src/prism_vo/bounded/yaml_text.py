@@ -77,4 +77,6 @@ def parse_yaml(text: str) -> Any:
 def _problem(error: yaml.MarkedYAMLError) -> str:
     """In PyYAML's words, unless they repeat what stands in the file."""
     words = str(error.problem or "")
-    return words if "'" not in words or words.startswith("key ") else "a character or tag that is out of place"
+    return (
+        words if "'" not in words or words.startswith("key ") else "a character or tag that is out of place"
+    )

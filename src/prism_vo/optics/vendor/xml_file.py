@@ -40,7 +40,9 @@ def to_number(text: str, name: str, path: Path) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise CalibrationError(f"{path}: element {name!r} holds {shown(text.strip())}, not a number.") from error
+        raise CalibrationError(
+            f"{path}: element {name!r} holds {shown(text.strip())}, not a number."
+        ) from error
     if not math.isfinite(value):
         raise CalibrationError(f"{path}: element {name!r} is not finite.")
     return value
