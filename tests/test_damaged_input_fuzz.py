@@ -134,7 +134,7 @@ def test_a_camera_out_of_range_is_named_with_its_value(tmp_path: Path) -> None:
     text = (tmp_path / "camera.yaml").read_text().replace("rotation_rad: 0.0", "rotation_rad: 1.0e+18")
     (tmp_path / "camera.yaml").write_text(text)
     with pytest.raises(
-        InputError, match="'mla.rotation_rad': 1e.18 is out of range.*less than or equal to 7"
+        InputError, match=r"'mla.rotation_rad': 1e.18 is out of range.*less than or equal to 7"
     ):
         load_calibration(tmp_path / "camera.yaml")
 
