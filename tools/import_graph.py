@@ -22,8 +22,9 @@ FACE = "__init__"  # the public names; above everything that they stand for
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "errors"),
     ("bounded",),
+    ("atomic", "interruption"),
     (
-        "atomic",
+        "output_folder",
         "stopwatch",
         "read_ahead",
         "frame_rate",
@@ -43,7 +44,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("map",),
     ("variants",),
     ("odometry",),
-    ("results", "notices"),
+    ("results", "notices", "checkpoint"),
+    ("kept_run",),
     ("pipeline",),
     ("report",),
     ("view", "bench"),

@@ -80,7 +80,9 @@ def test_manifest_uses_a_datasets_own_layout(tmp_path, monkeypatch):
         "format: prism-vo/sequence/1\nraw: 'cam0/*.png'\ncamera: ../calib/my_camera.yaml\n"
         "white: ../calib/white.png\ntimes: stamps.txt\n"
     )
-    with pytest.raises(InputError, match=r"key 'white' names a file outside the folder .* PRISM_VO_OUTSIDE=1"):
+    with pytest.raises(
+        InputError, match=r"key 'white' names a file outside the folder .* PRISM_VO_OUTSIDE=1"
+    ):
         open_sequence(tmp_path / "data")
     monkeypatch.setenv("PRISM_VO_OUTSIDE", "1")
     for path in (tmp_path / "data", tmp_path / "data" / "sequence.yaml"):
