@@ -89,6 +89,8 @@ class KeptRun:
                 self.folder.release()
         if isinstance(error, KeyboardInterrupt):
             error.add_note(self._where())
+        if isinstance(error, OutputError):
+            error.args = (f"{str(error).rstrip('.')}; {self._where()}.",)
 
     def _is_whole(self) -> bool:
         """Whether all that was begun for a frame was ended."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from prism_vo.atomic import output_named, remove_leftovers, write_text_atomically
 from prism_vo.bounded.json_text import read_json
@@ -15,6 +16,7 @@ from prism_vo.errors import InputError, PrismError
 
 MARKER = ".prism-vo.json"
 LOCK = ".prism-vo.lock"
+PATIENCE = 3.0  # s: a process that was told to end may still be at it
 
 
 class OutputFolder:
@@ -26,7 +28,7 @@ class OutputFolder:
         with output_named(path, "nothing was written"):
             path.mkdir(parents=True, exist_ok=True)
         self.path, self.kind = path, kind
-        self._lock = _locked(path)
+        self._lock = FolderLock(path)
         remove_leftovers(path)
 
     def mark(self, state: str, **facts: Any) -> None:
@@ -36,11 +38,7 @@ class OutputFolder:
 
     def close(self) -> None:
         """Others may write here again."""
-        if self._lock is not None:
-            with contextlib.suppress(OSError):
-                (self.path / LOCK).unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
 
 def read_marker(path: Path) -> dict[str, Any] | None:
@@ -79,6 +77,28 @@ def check_folder(path: Path, kind: str, force: bool, resume: bool = False) -> No
     )
 
 
+class FolderLock:
+    """Held by one process at a time; the system itself lifts it when the process ends, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path / LOCK
+        self._handle = _locked(path)
+
+    def release(self) -> None:
+        """Others may write here again."""
+        if self._handle is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
 def _locked(path: Path) -> int | None:
     """A lock that the system itself lifts when the process ends, however it ends; None where there are none."""
     try:
@@ -87,8 +107,16 @@ def _locked(path: Path) -> int | None:
         return None
     with output_named(path / LOCK, "nothing was written"):
         handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    end = time.monotonic() + PATIENCE
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return handle
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(PATIENCE / 30)
     except OSError as error:
         os.close(handle)
         if isinstance(error, BlockingIOError):
@@ -96,4 +124,3 @@ def _locked(path: Path) -> int | None:
                 f"{path}: another process is writing here; wait for it or choose another --out."
             ) from error
         return None  # a file system without locks
-    return handle

@@ -81,8 +81,7 @@ class ResultsFolder:
             return path.open("x", encoding="utf-8", errors="backslashreplace")
 
     def _write(self, file: TextIO, text: str) -> None:
-        safe = f"the {self._count} frames before are safe; make room, then prism-vo run --resume {self.path}"
-        with output_named(Path(file.name), safe):
+        with output_named(Path(file.name), "what was written before is safe"):
             file.write(text)
             file.flush()
 
