@@ -97,6 +97,8 @@ class KeptRun:
         return self.keeper is None or self.keeper.position == len(self.reports)
 
     def _where(self) -> str:
+        if not self.folder.path.is_dir():
+            return "its folder is gone"
         path = shlex.quote(str(self.folder.path))
         again = f"; go on with: prism-vo run --resume {path}" if self.keeper is not None else ""
         return f"{len(self.reports)} frames are in {path}{again}"
