@@ -64,9 +64,12 @@ class KeptRun:
         folder = ResultsFolder(out, source.name, total, odometry.config, False, indices, done=reports)
         return cls(folder, keeper, reports)
 
-    def add(self, report: FrameReport, sensor_memory: object) -> None:
-        """One frame is done: it is on disk at once, and now and then the whole state is."""
+    def add(self, report: FrameReport) -> None:
+        """One frame has a pose or not: that is on disk at once."""
         self.folder.add(report)
+
+    def keep(self, sensor_memory: object) -> None:
+        """Everybody has seen the frame: now and then the whole state is written."""
         if self.keeper is not None:
             self.keeper.offer(self.reports, sensor_memory)
 

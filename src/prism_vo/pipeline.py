@@ -145,10 +145,12 @@ def run(
                         watch.offer(loaded.frame)
                     report = _processed(loaded, odometry)
                     reports.append(report)
+                    if kept is not None:
+                        kept.add(report)
                     clock.tick()
                     _tell(sinks, report, loaded.focused, odometry)
                     if kept is not None:
-                        kept.add(report, loaded.memory)
+                        kept.keep(loaded.memory)
                     if progress is not None:
                         progress(len(reports), total, report)
     except BaseException as error:

@@ -97,16 +97,22 @@ class Keeper:
             found = from_bytes(
                 state, _shared(odometry), source, lambda focused: odometry.tracker.pyramid(focused.image)
             )
+            parts, position, reports = found["parts"], int(found["position"]), list(found["reports"])
+            states = found["odometry"], found["selector"], found["sensor"]
         except InputError as error:
             raise InputError(f"{self.folder}: {error}; begin again with --force.") from error
-        vars(odometry).update(found["odometry"])
-        vars(odometry.selector).update(found["selector"])
-        odometry.sensor.remember(*found["sensor"])
-        for part, memory in zip(self.parts, found["parts"]):
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.folder}: the checkpoint is not whole; begin again with --force."
+            ) from error
+        vars(odometry).update(states[0])
+        vars(odometry.selector).update(states[1])
+        odometry.sensor.remember(*states[2])
+        for part, memory in zip(self.parts, parts):
             if isinstance(part, Remembers) and memory is not None:
                 part.remember(memory)
-        self.position = found["position"]
-        return list(found["reports"])
+        self.position = position
+        return reports
 
 
 def stored_run(folder: Path) -> tuple[dict[str, Any], bytes] | None:
