@@ -186,7 +186,7 @@ def test_a_checkpoint_that_is_none(recording: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             run(open_sequence(recording), None, out, resume=True)
     write_checkpoint(out, json.loads(data.split(b"\n")[1]), to_bytes({"position": 3}, {}))
-    with pytest.raises(InputError, match="cannot be used|begin again"):
+    with pytest.raises(InputError, match="not whole"):
         run(open_sequence(recording), None, out, resume=True)
 
 
