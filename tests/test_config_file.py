@@ -59,7 +59,10 @@ def test_a_part_of_the_settings_is_enough(tmp_path):
         ({"seed": "three"}, "key 'seed'"),
         ({"seed": 1.5}, "key 'seed'"),
         ({"decode": 3}, "key 'decode'"),
-        ({"decode": {"near": -0.2}}, "key 'decode.near': -0.2 is not a number from 0 on"),
+        (
+            {"decode": {"near": -0.2}},
+            "key 'decode.near': -0.2 is out of range; it goes from 0.0001 to 1e\\+06",
+        ),
         ({"decode": {"near": float("nan")}}, "key 'decode.near': nan"),
         ([1, 2], "expected keys and values, found a list"),
     ],

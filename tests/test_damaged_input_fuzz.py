@@ -1,104 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomly damaged files of every kind: ``info`` ends with 0 or 2 and one sentence, never a traceback."""
+"""Hostile files for every parser and command (``python -m benchmarks.fuzz``, a short run), and those that once hurt."""
 
 from __future__ import annotations
 
-import sys
+import struct
+import time
+import tracemalloc
+import zlib
 from pathlib import Path
+from random import Random
 
+import cv2
 import numpy as np
 import pytest
+from benchmarks.fuzz import run_inputs
+from benchmarks.fuzz_commands import all_commands
+from benchmarks.fuzz_targets import CAMERA, all_targets
 
 from prism_vo.cli import main
-from prism_vo.cloud import PointCloud, write_ply
-from prism_vo.trajectory import Trajectory, write_trajectory
+from prism_vo.config_file import config_from_dict, load_config
+from prism_vo.config_ranges import RANGES
+from prism_vo.datasets import open_sequence
+from prism_vo.datasets.images import read_image
+from prism_vo.errors import ConfigError, InputError, PrismError
+from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
 
-sys.path.insert(0, str(Path(__file__).parent / "datasets"))
-sys.path.insert(0, str(Path(__file__).parent / "optics"))
-from sequence_files import images, write_decoded_sequence, write_image, write_raw_sequence
-from vendor_files import write_vendor_files
-
-DAMAGES = 25  # of each file
-
-
-def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """Cut, overwrite, delete, repeat or replace a random part."""
-    at = int(rng.integers(0, max(len(data), 1)))
-    span = int(rng.integers(1, 40))
-    kind = rng.integers(0, 6)
-    if kind == 0:
-        return data[:at]
-    if kind == 1:
-        return data[:at] + rng.bytes(span) + data[at + span :]
-    if kind == 2:
-        return data[:at] + data[at + span :]
-    if kind == 3:
-        return data[:at] + data[at : at + span] * 3 + data[at + span :]
-    if kind == 4:
-        return rng.bytes(span)
-    words = (
-        b"nan",
-        b"-1",
-        b"1e999",
-        b"[]",
-        b"{}",
-        b"null",
-        b"\n",
-        b":",
-        b"true",
-        b"\xff",
-        b"99999999999999999999",
-    )
-    word = words[int(rng.integers(0, len(words)))]
-    return data[:at] + word + data[at + int(rng.integers(0, 8)) :]
+MUTANTS = 12  # of each file
+COMMANDS = 26
 
 
-def write_everything(folder: Path) -> dict[Path, Path]:
-    """One intact file of each kind, with the path to give to ``info``."""
-    raw = write_raw_sequence(folder / "raw_sequence", images(2))
-    (raw / "times.txt").write_text("0 0.01\n0.1 0.01\n")
-    write_image(raw / "white.png", images(1)[0])
-    poses = Trajectory(np.arange(3.0), np.tile(np.eye(4), (3, 1, 1)))
-    write_trajectory(poses, raw / "groundtruth.txt")
-    write_trajectory(poses, folder / "euroc.csv", "euroc")
-    write_trajectory(poses, folder / "kitti.txt", "kitti")
-    rho = np.full((24, 32), 0.4, np.float32)
-    text = "{view: central, convention: true, virtual_depth: float32, sigma: float32}"
-    decoded = write_decoded_sequence(folder / "decoded", images(1, size=(32, 24)), [rho], [rho], text)
-    grid, model = write_vendor_files(folder)
-    write_ply(PointCloud(np.zeros((5, 3), np.float32)), folder / "cloud.ply")
-    manifest = folder / "manifest" / "sequence.yaml"
-    manifest.parent.mkdir()
-    manifest.write_text(
-        "format: prism-vo/sequence/1\nraw: ../raw_sequence/raw/*.png\ncamera: ../raw_sequence/camera.yaml\n"
-    )
-    alone = (folder / "euroc.csv", folder / "kitti.txt", grid, model, folder / "cloud.ply", manifest)
-    parts = ("camera.yaml", "times.txt", "groundtruth.txt", "white.png", "raw/000000.png")
-    maps = ("decoded.yaml", "focused/0.png", "virtual_depth/0.npy", "virtual_depth_sigma/0.tiff")
-    return {
-        **{path: path for path in alone},
-        **{raw / part: raw for part in parts},
-        **{decoded / part: decoded for part in maps},
-    }
+def test_intact_files_are_read_and_hostile_ones_refused(tmp_path: Path) -> None:
+    targets = all_targets(tmp_path)
+    for target in targets:
+        target.read(target.file)
+    found = run_inputs(targets, Random(11), MUTANTS * len(targets))
+    assert not found.faults, "\n".join(found.faults)
+    assert found.slowest < 5.0
+    assert len(found.refused) > len(targets) - 4
 
 
-def test_damaged_files_of_every_kind(tmp_path, capfd):
-    rng = np.random.default_rng(11)
-    outcomes = set()
-    for file, path in write_everything(tmp_path).items():
-        assert main(["info", str(path)]) == 0, path
-        capfd.readouterr()
-        intact = file.read_bytes()
-        for _ in range(DAMAGES):
-            broken = damaged(intact, rng)
-            file.write_bytes(broken)
-            try:
-                code = main(["info", str(path)])
-            except BaseException as error:
-                pytest.fail(f"{file.name} damaged to {broken[:300]!r}: {error!r}")
-            captured = capfd.readouterr()
-            sentences = [line for line in captured.err.splitlines() if line.startswith("prism-vo: ")]
-            assert code in (0, 2) and len(sentences) == (code == 2), (file.name, broken[:300], captured.err)
-            outcomes.add(code)
-        file.write_bytes(intact)
-    assert outcomes == {0, 2}
+def test_commands_end_with_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    targets = [*all_targets(tmp_path), *(commands := all_commands(tmp_path))]
+    for command in commands:
+        command.read(command.file)
+    found = run_inputs(targets, Random(3), COMMANDS, commands)
+    assert not found.faults, "\n".join(found.faults)
+
+
+ALIASES = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{c}: &{c} [{','.join([f'*{p}'] * 9)}]\n" for p, c in zip("abcdefgh", "bcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (ALIASES, "aliases"),
+        ("[" * 100_000, "levels deep"),
+        ("x: " + "9" * 5000, "characters"),
+        ("? [1]\n: 2", "key"),
+    ],
+)
+def test_yaml_that_blows_up_is_refused_at_once(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    start = time.process_time()
+    with pytest.raises(PrismError, match=words):
+        load_config(tmp_path / "c.yaml")
+    assert time.process_time() - start < 2.0
+
+
+def huge_png(side: int) -> bytes:
+    """A PNG of a few kB that claims side² pixels."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    data = zlib.compress(bytes(1 << 20))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def test_a_picture_is_judged_by_its_header(tmp_path: Path) -> None:
+    save_calibration(Calibration.model_validate(CAMERA), tmp_path / "camera.yaml")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "0.png").write_bytes(huge_png(60_000))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="60000x60000 pixels, expected 64x48"):
+        open_sequence(tmp_path)[0]
+    with pytest.raises(InputError, match="claims 60000x60000 pixels"):
+        read_image(tmp_path / "raw" / "0.png")
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+def test_pictures_of_one_colour_are_not_taken_for_bombs(tmp_path: Path) -> None:
+    flat = np.zeros((3000, 3000), np.uint8)
+    for name in ("a.png", "a.tif", "a.jpg", "a.bmp", "a.pgm"):
+        cv2.imwrite(str(tmp_path / name), flat)
+        assert read_image(tmp_path / name).shape == flat.shape
+
+
+@pytest.mark.parametrize("key", sorted(RANGES))
+def test_settings_name_key_value_and_range(key: str) -> None:
+    *outer, last = key.split(".")
+    wrong: object = {last: -1}
+    for name in reversed(outer):
+        wrong = {name: wrong}
+    with pytest.raises(ConfigError, match=rf"key '{key}': -1 is out of range; it goes from \S+ to"):
+        config_from_dict(wrong, Path("c.yaml"))
+
+
+def test_every_number_among_the_settings_has_a_range() -> None:
+    from dataclasses import fields, is_dataclass
+
+    from prism_vo.config import Config
+
+    def keys(config: object, prefix: str = "") -> list[str]:
+        found = []
+        for f in fields(config):  # type: ignore[arg-type]
+            value = getattr(config, f.name)
+            if is_dataclass(value):
+                found += keys(value, f"{prefix}{f.name}.")
+            elif "int" in str(f.type) or "float" in str(f.type):
+                found.append(prefix + f.name)
+        return found
+
+    assert set(keys(Config())) == set(RANGES), "name the range of a setting in prism_vo/config_ranges.py"
+
+
+def test_a_camera_out_of_range_is_named_with_its_value(tmp_path: Path) -> None:
+    save_calibration(Calibration.model_validate(CAMERA), tmp_path / "camera.yaml")
+    text = (tmp_path / "camera.yaml").read_text().replace("rotation_rad: 0.0", "rotation_rad: 1.0e+18")
+    (tmp_path / "camera.yaml").write_text(text)
+    with pytest.raises(
+        InputError, match=r"'mla.rotation_rad': 1e.18 is out of range.*less than or equal to 7"
+    ):
+        load_calibration(tmp_path / "camera.yaml")
+
+
+def test_odd_digits_in_names_are_letters(tmp_path: Path) -> None:
+    save_calibration(Calibration.model_validate(CAMERA), tmp_path / "camera.yaml")
+    (tmp_path / "raw").mkdir()
+    for name in ("1²3.png", "٣.png", "[red]x[-red].png", "{{data}}.png", "<b>.png", "$(id).png", "a\nb.png"):
+        cv2.imencode(".png", np.zeros((48, 64), np.uint8))[1].tofile(tmp_path / "raw" / name)
+    assert len(open_sequence(tmp_path)) == 7
+    assert main(["info", str(tmp_path)]) == 0

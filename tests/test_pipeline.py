@@ -43,7 +43,7 @@ def statistics(folder: Path) -> list[dict]:
 def test_results_folder_is_complete(tmp_path: Path) -> None:
     out = tmp_path / "results"
     result = run(sequence(), out=out)
-    assert {p.name for p in out.iterdir()} == {*FILES, "stats.jsonl", "config.yaml"}
+    assert {p.name for p in out.iterdir()} == {*FILES, "stats.jsonl", "config.yaml", ".prism-vo.json"}
     trajectory = read_trajectory(out / "trajectory.txt")
     np.testing.assert_allclose(trajectory.poses, result.trajectory.poses, atol=1e-8)
     assert len(trajectory) == 10

@@ -21,8 +21,10 @@ FACE = "__init__"  # the public names; above everything that they stand for
 # above. A new room gets a place here; nowhere else is the order written down.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "errors"),
+    ("bounded",),
+    ("atomic", "interruption"),
     (
-        "atomic",
+        "output_folder",
         "stopwatch",
         "read_ahead",
         "frame_rate",
@@ -31,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "linear",
         "yaml_files",
         "config",
+        "config_ranges",
     ),
     ("trajectory", "cloud", "optics", "config_file"),
     ("types", "evaluate", "simulate"),
@@ -41,7 +44,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("map",),
     ("variants",),
     ("odometry",),
-    ("results", "notices"),
+    ("results", "notices", "checkpoint"),
+    ("kept_run",),
     ("pipeline",),
     ("report",),
     ("view", "bench"),

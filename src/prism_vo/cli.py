@@ -11,8 +11,9 @@ from cyclopts import App, CycloptsError
 
 from prism_vo import __version__
 from prism_vo.errors import PrismError
+from prism_vo.interruption import ending_like_ctrl_c, exit_code
 
-EXIT_OK, EXIT_INPUT, EXIT_INTERRUPTED = 0, 2, 130
+EXIT_OK, EXIT_INPUT = 0, 2
 
 # name on the command line, function "module:function" in prism_vo.commands, one line of help
 COMMANDS = (
@@ -54,10 +55,15 @@ def build_app() -> App:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code (0, 2 for wrong input, 3 when tracking was lost)."""
+    """Run one command; returns the exit code.
+
+    0: done. 2: wrong input, or output that cannot be written; one sentence says which. 3: done, but frames were lost or
+    left out. 129, 130, 143: ended by SIGHUP, Ctrl-C, SIGTERM.
+    """
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = build_app()(tokens, exit_on_error=False, print_error=False)
+        with ending_like_ctrl_c():
+            result = build_app()(tokens, exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except PrismError as error:
         return _report(str(error), error.exit_code)
@@ -69,8 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_OK
     except OSError as error:
         return _report(f"{error.filename or 'operating system'}: {error.strerror or error}.", EXIT_INPUT)
-    except KeyboardInterrupt:
-        return _report("Interrupted.", EXIT_INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        safe = "; ".join(getattr(interrupt, "__notes__", []))
+        return _report(f"Interrupted{f'; {safe}' if safe else ''}.", exit_code(interrupt))
     return result if isinstance(result, int) else EXIT_OK
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Floats
 from prism_vo.atomic import write_bytes_atomically
+from prism_vo.bounded.files import MB, read_bytes, shown
 from prism_vo.errors import InputError
 
 _PLY_NAMES = {
@@ -27,6 +28,8 @@ _PLY_NAMES = {
 _TYPES = {name: dtype for dtype, names in _PLY_NAMES.items() for name in names}
 _COLORS = ("red", "green", "blue")
 _MAX_HEADER = 65536
+_MOST_FIELDS = 64
+_LARGEST_FILE = 512 * MB
 
 
 @dataclass(frozen=True)
@@ -67,20 +70,18 @@ def write_ply(cloud: PointCloud, path: Path | str) -> None:
 def read_ply(path: Path | str) -> PointCloud:
     """Read a binary little-endian PLY whose vertices have x, y, z (colour and sigma optional)."""
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.")
-    data = path.read_bytes()
+    data = read_bytes(path, _LARGEST_FILE)
     end = data.find(b"end_header\n", 0, _MAX_HEADER)
     if not data.startswith(b"ply") or end < 0:
         raise InputError(f"{path}: not a PLY file.")
     count, fields = _header(data[:end].decode("ascii", "replace").splitlines(), path)
+    if not {"x", "y", "z"} <= {name for name, _ in fields}:
+        raise InputError(f"{path}: the vertices have no x, y and z.")
     dtype, start = np.dtype(fields), end + len(b"end_header\n")
     if len(data) - start < count * dtype.itemsize:
         raise InputError(f"{path}: the file is cut off; it should hold {count} points.")
     table = np.frombuffer(data, dtype, count, start)
     names = table.dtype.names or ()
-    if not {"x", "y", "z"} <= set(names):
-        raise InputError(f"{path}: the vertices have no x, y and z.")
     colors = (
         np.stack([table[c] for c in _COLORS], -1).astype(np.uint8) if set(_COLORS) <= set(names) else None
     )
@@ -97,16 +98,23 @@ def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:
     for words in (line.split() for line in lines):
         if words[:1] == ["element"] and len(words) == 3:
             element = words[1]
-            if count < 0 and element == "vertex" and words[2].isdigit():
+            if count < 0 and element == "vertex" and _is_count(words[2]):
                 count = int(words[2])
             elif count < 0:
                 raise InputError(f"{path}: the first element is not 'vertex'.")
         elif words[:1] == ["property"] and element == "vertex":
             if len(words) != 3 or words[1] not in _TYPES:
-                raise InputError(f"{path}: vertex property {' '.join(words[1:])!r} is not understood.")
+                raise InputError(f"{path}: vertex property {shown(' '.join(words[1:]))} is not understood.")
             if words[2] in dict(fields):
-                raise InputError(f"{path}: vertex property {words[2]!r} is given twice.")
+                raise InputError(f"{path}: vertex property {shown(words[2])} is given twice.")
             fields.append((words[2], _TYPES[words[1]]))
+            if len(fields) > _MOST_FIELDS:
+                raise InputError(f"{path}: the vertices have more than {_MOST_FIELDS} properties.")
     if count < 0:
         raise InputError(f"{path}: the header names no vertices.")
     return count, fields
+
+
+def _is_count(word: str) -> bool:
+    """A number that a file can have of anything."""
+    return word.isascii() and word.isdigit() and len(word) <= 12

@@ -13,9 +13,11 @@ import yaml
 from pydantic import TypeAdapter
 
 from prism_vo.config import Config
+from prism_vo.config_ranges import range_of
 from prism_vo.errors import ConfigError
 from prism_vo.yaml_files import read_yaml, unknown_key, validate_json
 
+LONG = 10**12  # whole numbers beyond are rounded in messages
 _FIELD = re.compile(r"^    (\w+): [^#]*?(?:\s+# ?(.*))?$")
 
 
@@ -36,13 +38,16 @@ def config_from_dict(data: Any, path: Path) -> Config:
 
 
 def check_config(config: Any, source: str = "settings", prefix: str = "") -> None:
-    """Refuse numbers no setting can have: counts, lengths, shares and deviations are never negative."""
+    """Refuse numbers outside the range of their setting."""
     for f in fields(config):
         value, name = getattr(config, f.name), f"{prefix}{f.name}"
         if is_dataclass(value):
             check_config(value, source, f"{name}.")
-        elif isinstance(value, float | int) and not value >= 0:  # catches NaN as well
-            raise ConfigError(f"{source}: key {name!r}: {value} is not a number from 0 on.")
+        elif isinstance(value, float | int) and not isinstance(value, bool) and value not in range_of(name):
+            shown = f"{value:.6g}" if isinstance(value, float) or abs(value) > LONG else str(value)
+            raise ConfigError(
+                f"{source}: key {name!r}: {shown} is out of range; it goes from {range_of(name)}."
+            )
 
 
 def config_to_dict(config: Any) -> dict[str, Any]:

@@ -12,6 +12,10 @@ class InputError(PrismError):
     """A file or folder is missing, damaged, or does not say what it should."""
 
 
+class OutputError(PrismError):
+    """A file cannot be written: the disk is full, a quota is used up, a folder is read-only or gone."""
+
+
 class CalibrationError(InputError):
     """The camera description is incomplete or optically impossible."""
 

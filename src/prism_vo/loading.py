@@ -40,6 +40,7 @@ class Loaded(NamedTuple):
     frame: SourceFrame
     focused: DecodedFrame | None
     seconds: float
+    memory: object = None  # of the sensor, after this frame
 
 
 def focused_frames(frames: Iterator[SourceFrame], sensor: Sensor, threads: bool) -> Iterator[Loaded]:
@@ -54,7 +55,7 @@ def focused_frames(frames: Iterator[SourceFrame], sensor: Sensor, threads: bool)
                     focused = sensor.focus(frame)
                 except InputError as error:
                     frame = UnreadableFrame(frame.index, frame.time, str(error))
-            yield Loaded(frame, focused, time.perf_counter() - start)
+            yield Loaded(frame, focused, time.perf_counter() - start, sensor.memory())
             start = time.perf_counter()
 
     return read_ahead(load(), AHEAD) if threads else load()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -19,21 +19,23 @@ from prism_vo.calibrate.check import CameraCheck
 from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
 from prism_vo.datasets.reading import frames_of
-from prism_vo.datasets.selection import SequencePart, check_part
+from prism_vo.datasets.selection import check_part
 from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
+from prism_vo.interruption import uninterrupted
+from prism_vo.kept_run import KeptRun
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.notices import focus_notice
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
-from prism_vo.results import ResultsFolder, check_free
+from prism_vo.results import check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, InputFrame, UnreadableFrame
+from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
 
 Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
@@ -105,43 +107,60 @@ def run(
     threads: bool = True,
     force: bool = False,
     check: bool = False,
+    resume: bool = False,
+    call: dict[str, Any] | None = None,
 ) -> RunResult:
     """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
 
     With ``out`` the results folder is written as frames come; ``frames``: stop after so many;
-    ``check``: also look, beside the run, whether the camera file fits the images.
+    ``check``: also look, beside the run, whether the camera file fits the images. ``resume``: go on in ``out`` where an
+    unfinished run of the same recording and settings was ended; ``call``: what to note in its checkpoint.
     """
     config = config or Config()
     check_part(0, frames, 1)
     if out is not None:
-        check_free(out, force)
+        check_free(out, force, resume)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
     odometry = Odometry(source.camera, config, sensor, threads=threads)
     total = _length(source, frames)
-    # made last: input that cannot be used leaves no folder, and older results as they were
-    folder = None if out is None else _results_folder(out, source, total, config, force)
     watch = CameraWatch(source.camera, source.white, threads) if check else None
-    reports: list[FrameReport] = []
+    # made last: input that cannot be used leaves no folder, and older results as they were
+    kept = (
+        None
+        if out is None
+        else KeptRun.begin(out, source, total, odometry, (watch, *sinks), force, resume, call)
+    )
+    reports: list[FrameReport] = [] if kept is None else kept.reports
+    waiting: Iterator[SourceFrame] = chain(unreadable, [first], incoming)
+    if reports:
+        waiting = islice(frames_of(source, len(reports)), None if frames is None else frames - len(reports))
     clock, start = FrameClock(), time.perf_counter()
     try:
         with clock.listening():
-            for loaded in focused_frames(chain(unreadable, [first], incoming), sensor, threads):
-                if watch is not None:
-                    watch.offer(loaded.frame)
-                report = _processed(loaded, odometry)
-                reports.append(report)
-                if folder is not None:
-                    folder.add(report)
-                clock.tick()
-                _tell(sinks, report, loaded.focused, odometry)
-                if progress is not None:
-                    progress(len(reports), total, report)
-    finally:
+            for loaded in focused_frames(waiting, sensor, threads):
+                with uninterrupted():  # a signal ends the run between two frames
+                    if watch is not None:
+                        watch.offer(loaded.frame)
+                    report = _processed(loaded, odometry)
+                    reports.append(report)
+                    if kept is not None:
+                        kept.add(report)
+                    clock.tick()
+                    _tell(sinks, report, loaded.focused, odometry)
+                    if kept is not None:
+                        kept.keep(loaded.memory)
+                    if progress is not None:
+                        progress(len(reports), total, report)
+    except BaseException as error:
+        if kept is not None:
+            kept.end_early(odometry, error)
+        raise
+    with uninterrupted():
         odometry.finish()
-        if folder is not None:
-            folder.close(odometry)
+        if kept is not None:
+            kept.close(odometry)
     seconds = time.perf_counter() - start
     if all(r.problem is not None for r in reports):
         raise nothing_usable(source.name, [r.problem or "" for r in reports])
@@ -162,14 +181,9 @@ def run(
     )
     for sink in sinks:
         sink.on_end(result)
+    if kept is not None:
+        kept.finish(result.lost, result.segments)
     return result
-
-
-def _results_folder(
-    out: Path, source: FrameSource, total: int | None, config: Config, force: bool
-) -> ResultsFolder:
-    indices = source.indices if isinstance(source, SequencePart) else None
-    return ResultsFolder(out, source.name, total, config, force, indices)
 
 
 def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:

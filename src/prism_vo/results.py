@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,11 +14,11 @@ import numpy as np
 import yaml
 
 from prism_vo import __version__
-from prism_vo.atomic import write_text_atomically
+from prism_vo.atomic import output_named, write_text_atomically
 from prism_vo.cloud import write_ply
 from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
-from prism_vo.errors import InputError
+from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, tum_line, write_trajectory
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ KEYFRAMES = "keyframes.txt"
 POINTS = "points.ply"
 STATS = "stats.jsonl"
 SETTINGS = "config.yaml"
+REPORT = "report.html"
+WRITTEN = (TRAJECTORY, KEYFRAMES, POINTS, STATS, SETTINGS, REPORT)
 
 
 class ResultsFolder:
@@ -40,13 +44,26 @@ class ResultsFolder:
         config: Config,
         force: bool,
         part: range | None = None,
+        done: Iterable[FrameReport] | None = None,
     ) -> None:
-        """``frames``: how many are to come, if that is known; ``part``: which of the recording's they are."""
-        check_free(path, force)
-        path.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        for written_at_the_end in (KEYFRAMES, POINTS):  # those of another run must not pass for this one's
-            (path / written_at_the_end).unlink(missing_ok=True)
+        """``frames``: how many are to come, if that is known; ``part``: which of the recording's they are.
+
+        ``done``: go on with an unfinished run, these frames of which are done.
+        """
+        self._folder = OutputFolder(path, "run", force, resume=done is not None)
+        self.path, self._count = path, 0
+        if done is None:
+            self._begin(name, frames, config, part)
+        self._folder.mark("running")
+        self._trajectory, self._stats = self._open(TRAJECTORY), self._open(STATS)
+        self._write(self._trajectory, HEADERS["tum"] + "\n")
+        for report in done or ():
+            self.add(report)
+
+    def _begin(self, name: str, frames: int | None, config: Config, part: range | None) -> None:
+        with output_named(self.path, "nothing was written"):
+            for own in WRITTEN:  # those of another run must not pass for this one's
+                (self.path / own).unlink(missing_ok=True)
         settings = {
             "version": __version__,
             "revision": source_revision(),
@@ -55,38 +72,48 @@ class ResultsFolder:
             **({} if part is None else {"start": part.start, "stride": part.step}),
             "settings": config_to_dict(config),
         }
-        write_text_atomically(path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))
-        self._trajectory = self._open(TRAJECTORY)
-        self._trajectory.write(HEADERS["tum"] + "\n")
-        self._stats = self._open(STATS)
+        write_text_atomically(self.path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))
 
     def _open(self, name: str) -> TextIO:
-        return (self.path / name).open("w", encoding="utf-8")
+        path = self.path / name
+        with output_named(path, "nothing was written"):
+            path.unlink(missing_ok=True)  # a link is not followed
+            return path.open("x", encoding="utf-8", errors="backslashreplace")
+
+    def _write(self, file: TextIO, text: str) -> None:
+        with output_named(Path(file.name), "what was written before is safe"):
+            file.write(text)
+            file.flush()
 
     def add(self, report: FrameReport) -> None:
         """One frame: a pose line unless it is lost, and a line of statistics."""
         if report.status != "lost":
-            self._trajectory.write(tum_line(report.time, report.T_world_cam) + "\n")
-            self._trajectory.flush()
-        self._stats.write(json.dumps(frame_statistics(report)) + "\n")
-        self._stats.flush()
+            self._write(self._trajectory, tum_line(report.time, report.T_world_cam) + "\n")
+        self._write(self._stats, json.dumps(frame_statistics(report)) + "\n")
+        self._count += 1
 
     def close(self, odometry: Odometry) -> None:
         """Final files, whatever ended the run."""
-        self._trajectory.close()
-        self._stats.close()
+        for file in (self._trajectory, self._stats):
+            with suppress(OSError):  # what a full disk did not take was said before
+                file.close()
         if odometry.map.frames:
             write_trajectory(odometry.trajectory(), self.path / TRAJECTORY)
             write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
             write_ply(odometry.cloud(), self.path / POINTS)
 
+    def finish(self, lost: int, segments: int) -> None:
+        """Everything is written, the report too."""
+        self._folder.mark("finished", frames=self._count, lost=lost, segments=segments)
 
-def check_free(path: Path, force: bool) -> None:
-    """Refuse a folder that holds another run's results, unless they may be overwritten."""
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{path}: is a file, not a folder; choose another --out.")
-    if (path / TRAJECTORY).exists() and not force:
-        raise InputError(f"{path}: holds the results of another run; choose another --out or say --force.")
+    def release(self) -> None:
+        """Others may write here again."""
+        self._folder.close()
+
+
+def check_free(path: Path, force: bool, resume: bool = False) -> None:
+    """Refuse a folder that holds anything, unless it may be overwritten or is to be continued."""
+    check_folder(path, "run", force, resume)
 
 
 def frame_statistics(report: FrameReport) -> dict[str, Any]:

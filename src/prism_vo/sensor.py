@@ -32,6 +32,18 @@ class Sensor(ABC):
     def measure(self, frame: Any, points: Floats) -> PointDepth:
         """Inverse virtual depth at pixels (N, 2) of the focused image, x first."""
 
+    def memory(self) -> Any:
+        """What ``focus`` carries from frame to frame, as it is after the last one; part of a checkpoint."""
+        return None
+
+    def learned(self) -> Any:
+        """What was learnt once from the first frames; part of a checkpoint."""
+        return None
+
+    def remember(self, memory: Any, learned: Any) -> None:
+        """Go on as if those frames had been seen."""
+        del memory, learned  # nothing is carried from frame to frame
+
     def dense(self, frame: Any) -> DecodedFrame:
         """The focused image with depth at every pixel, for pictures; by default ``measure`` everywhere."""
         focused = self.focus(frame)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.atomic import write_text_atomically
+from prism_vo.bounded.files import read_text
 from prism_vo.errors import InputError
 from prism_vo.se3 import quaternion_to_rotation, rotation_to_quaternion
 
@@ -111,12 +112,7 @@ def _numbers(values: Array, separator: str = " ") -> str:
 
 def _read_numbers(path: Path) -> tuple[Array, list[int], bool]:
     """All rows of numbers, the line each stands on, and whether commas separate them."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file.") from error
+    text = read_text(path)
     rows: list[list[float]] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -126,7 +122,7 @@ def _read_numbers(path: Path) -> tuple[Array, list[int], bool]:
         try:
             row = [float(word) for word in content.replace(",", " ").split()]
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: expected numbers, found {content[:40]!r}.") from error
+            raise InputError(f"{path}, line {number}: expected numbers alone.") from error
         if not np.isfinite(row).all():
             raise InputError(f"{path}, line {number}: a number is not finite.")
         if rows and len(row) != len(rows[0]):

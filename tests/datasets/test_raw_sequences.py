@@ -34,7 +34,7 @@ def test_pixels_arrive_as_stored(tmp_path, dtype, channels, suffix):
 def test_images_are_read_one_at_a_time(tmp_path, monkeypatch):
     read = []
     original = sequence_module.read_image
-    monkeypatch.setattr(sequence_module, "read_image", lambda p: (read.append(p.name), original(p))[1])
+    monkeypatch.setattr(sequence_module, "read_image", lambda p, s: (read.append(p.name), original(p, s))[1])
     sequence = open_sequence(write_raw_sequence(tmp_path, images(4)))
     assert read == []
     sequence[2]
@@ -68,7 +68,7 @@ def test_times_exposures_white_and_truth(tmp_path):
     assert sequence[1].time == 1.625 and sequence[1].exposure == 0.02
 
 
-def test_manifest_uses_a_datasets_own_layout(tmp_path):
+def test_manifest_uses_a_datasets_own_layout(tmp_path, monkeypatch):
     frames = images(3)
     for number, image in enumerate(frames):
         write_image(tmp_path / "data" / "cam0" / f"{number}.png", image)
@@ -80,6 +80,11 @@ def test_manifest_uses_a_datasets_own_layout(tmp_path):
         "format: prism-vo/sequence/1\nraw: 'cam0/*.png'\ncamera: ../calib/my_camera.yaml\n"
         "white: ../calib/white.png\ntimes: stamps.txt\n"
     )
+    with pytest.raises(
+        InputError, match=r"key 'white' names a file outside the folder .* PRISM_VO_OUTSIDE=1"
+    ):
+        open_sequence(tmp_path / "data")
+    monkeypatch.setenv("PRISM_VO_OUTSIDE", "1")
     for path in (tmp_path / "data", tmp_path / "data" / "sequence.yaml"):
         sequence = open_sequence(path)
         assert sequence.name == "data" and len(sequence) == 3 and sequence.white is not None
@@ -100,7 +105,7 @@ def test_manifest_uses_a_datasets_own_layout(tmp_path):
         ("format: prism-vo/sequence/1\ncamera: camera.yaml\n", "'raw' and 'focused'"),
         ("format: prism-vo/sequence/1\nrwa: x\ncamera: camera.yaml\n", "did you mean 'raw'"),
         ("format: prism-vo/sequence/1\nraw: 'none/*.png'\ncamera: camera.yaml\n", "no file matches"),
-        ("format: prism-vo/sequence/1\nraw: '/abs/*.png'\ncamera: camera.yaml\n", "relative glob"),
+        ("format: prism-vo/sequence/1\nraw: '/abs/*.png'\ncamera: camera.yaml\n", "outside the folder"),
         ("format: prism-vo/sequence/1\nraw: 'raw/*.png'\ncamera: lost.yaml\n", "lost.yaml: no such file"),
         (
             "format: prism-vo/sequence/1\nraw: 'raw/*.png'\ncamera: camera.yaml\nwhite: w.png\n",

@@ -14,9 +14,15 @@ Result = TypeVar("Result")
 
 
 def run_local(
-    function: Callable[[Task], Result], tasks: Sequence[Task], processes: int
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    processes: int,
+    stop: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Result | Exception]]:
-    """Results as they come. ``function`` starts the process; threads here only wait for it."""
+    """Results as they come. ``function`` starts the process; threads here only wait for it.
+
+    ``stop`` ends the processes when the benchmark is interrupted.
+    """
     with ThreadPoolExecutor(max_workers=processes) as pool:
         futures = {pool.submit(function, task): task for task in tasks}
         try:
@@ -24,6 +30,7 @@ def run_local(
                 yield futures[future], _outcome(future.result)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            stop()
             raise
 
 

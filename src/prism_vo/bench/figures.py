@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # upper end of each axis: the paper's widest bound, so that curves of different runs of the benchmark compare
 AXIS_END = {"d_s": 1.3, "e_s": 1.3, "e_align": 4.0, "e_r": 4.0, "rmse_t_percent": 4.0}
 AXIS_START = {"d_s": 1.0, "e_s": 1.0}
+LARGEST = 1e30  # no figure of a run is larger
 
 
 def method_colours(results: Results) -> dict[str, str]:
@@ -128,5 +129,10 @@ ABLATION_QUANTITIES: tuple[Quantity, ...] = (*DRIFT, RMSE_T_PERCENT)
 
 def eta_of(stats: Sequence[Mapping[str, Any]]) -> Array:
     """(N, 2): number and η of each frame that reports one (keyframes)."""
-    rows = [(row["frame"], row["eta"]) for row in stats if row.get("eta") is not None]
+    pairs = ((row.get("frame"), row.get("eta")) for row in stats)
+    rows = [
+        pair
+        for pair in pairs
+        if all(isinstance(value, int | float) and abs(value) < LARGEST for value in pair)
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, 2)

@@ -17,12 +17,14 @@ import traceback
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from prism_vo import __version__
-from prism_vo.errors import PrismError
+from prism_vo.atomic import output_named
+from prism_vo.bench.record_file import Record, read_record
+from prism_vo.bench.workers import Workers, end_with
+from prism_vo.errors import InputError, PrismError
+from prism_vo.output_folder import FolderLock
 
-Record = dict[str, Any]
 RESULT = "result.json"
 FINISHED = "ok"
 
@@ -54,22 +56,14 @@ def stored_result(job: Job) -> Record | None:
     return record if same and record is not None and record["status"] == FINISHED else None
 
 
-def read_record(path: Path) -> Record | None:
-    """A result file, or None if it is not there or damaged (then the job is simply done again)."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) and "status" in content else None
-
-
-def run_isolated(job: Job) -> Record:
+def run_isolated(job: Job, workers: Workers | None = None) -> Record:
     """Run a job in a fresh process; a crash there becomes a record here. Returns the record it stored."""
     final = Path(job.folder)
     attempt = final.parent / f".{final.name}-{uuid.uuid4().hex[:12]}"
-    attempt.mkdir(parents=True)
+    with output_named(attempt, "finished jobs are safe"):
+        attempt.mkdir(parents=True)
     try:
-        code = _start_worker(job, attempt)
+        code = _start_worker(job, attempt, workers or Workers())
         record = read_record(attempt / RESULT)
         if record is None:
             record = _base_record(job) | {"status": "failed", "error": _last_words(attempt, code)}
@@ -80,24 +74,33 @@ def run_isolated(job: Job) -> Record:
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _start_worker(job: Job, attempt: Path) -> int:
+def _start_worker(job: Job, attempt: Path, workers: Workers) -> int:
     environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     with (attempt / "log.txt").open("wb") as log:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "prism_vo.bench.jobs", str(attempt)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=environment,
-        )
+        command = [sys.executable, "-m", "prism_vo.bench.jobs", str(attempt), str(os.getpid())]
+        worker = workers.start(command, log, environment)
         try:
             worker.communicate(json.dumps(asdict(job)).encode(), timeout=job.timeout)
         except subprocess.TimeoutExpired:
             log.write(f"\nstopped after {job.timeout:g} s\n".encode())
         finally:
-            worker.kill()
-            worker.wait()
+            workers.end(worker)
         return worker.returncode
+
+
+def recover_attempts(job: Job) -> None:
+    """What killed workers left behind: a finished result is taken over, everything else is removed."""
+    final = Path(job.folder)
+    for attempt in sorted(final.parent.glob(f".{final.name}-*")):
+        try:
+            with FolderLock(attempt):
+                record = read_record(attempt / RESULT)
+                whole = record is not None and record["status"] == FINISHED and record["job"] == asdict(job)
+            if whole and stored_result(job) is None:
+                _move_into_place(attempt, final)
+            shutil.rmtree(attempt, ignore_errors=True)
+        except InputError:  # a worker of another benchmark is at it
+            continue
 
 
 def _last_words(attempt: Path, code: int) -> str:
@@ -201,9 +204,11 @@ def _write_record(path: Path, record: Record) -> None:
 
 
 def _worker() -> None:
-    folder = Path(sys.argv[1])
+    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
+    end_with(parent)
     job = Job(**json.loads(sys.stdin.read()))
-    _write_record(folder / RESULT, execute(job, folder))
+    with FolderLock(folder):
+        _write_record(folder / RESULT, execute(job, folder))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from prism_vo.bench.methods import PRISM_OUTPUT
 from prism_vo.bench.plan import BenchSequence
 from prism_vo.bench.results import E_ALIGN, Record, Results
 from prism_vo.bench.scene_figures import DepthView, LoopEnds, map_points
+from prism_vo.bounded.json_text import read_json_lines
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.datasets.images import read_image, read_map
 from prism_vo.errors import PrismError
@@ -36,9 +36,7 @@ def read_stats(results: Results, method: str, sequence: str) -> list[dict[str, A
     for record in results.select(method, sequence):
         path = Path(record["job"]["folder"]) / PRISM_OUTPUT / "stats.jsonl"
         if record["job"]["run"] == 0 and path.is_file():
-            return [
-                json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
-            ]
+            return list(read_json_lines(path))
     return []
 
 

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prism_vo.bench.executors import run_local, run_on_cluster
-from prism_vo.bench.jobs import RESULT, Job, Record, read_record, run_isolated, stored_result
+from prism_vo.bench.jobs import RESULT, Job, recover_attempts, run_isolated, stored_result
 from prism_vo.bench.plan import BenchPlan
+from prism_vo.bench.record_file import Record, read_record
 from prism_vo.bench.results import Results
+from prism_vo.bench.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ def run_bench(
     """Compute what is missing; a job that fails is recorded and does not stop the others."""
     jobs = plan.jobs()
     records: dict[Job, Record] = {}
+    workers = Workers()
     for job in jobs:
+        recover_attempts(job)
         if (known := stored_result(job)) is not None:
             records[job] = known
             report(Progress(len(records), len(jobs), job, known, stored=True))
@@ -41,7 +45,7 @@ def run_bench(
     outcomes = (
         run_on_cluster(run_isolated, missing, scheduler)
         if scheduler and missing
-        else run_local(run_isolated, missing, max(1, processes))
+        else run_local(lambda job: run_isolated(job, workers), missing, max(1, processes), workers.stop)
     )
     for job, outcome in outcomes:
         records[job] = _record_of(job, outcome)

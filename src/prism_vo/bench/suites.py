@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-import yaml
-
 from prism_vo.bench.plan import BenchSequence
+from prism_vo.bench.workers import end_with
+from prism_vo.bounded.files import read_text
 from prism_vo.errors import ConfigError, InputError, PrismError
+from prism_vo.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
@@ -82,25 +84,29 @@ def _finished_frames(scene: str, scale: Scale, out: Path) -> int:
     if not (record.is_file() and times.is_file()):
         return 0
     wanted = simulation_options(scene, scale).record(scene)
-    planned = len(times.read_text(encoding="utf-8").split("\n")) - 1
+    planned = len(read_text(times).split("\n")) - 1
     complete = planned == sum(1 for _ in (out / "raw").glob("*.png"))
-    return planned if complete and yaml.safe_load(record.read_text(encoding="utf-8")) == wanted else 0
+    return planned if complete and read_yaml(record) == wanted else 0
 
 
 def _render_isolated(scene: str, scale: Scale, out: Path, report: Callable[[str, int, int], None]) -> int:
     """Render in a process of its own; one that dies (not: refuses) is continued once. Returns the frames."""
     frames, words = 0, ""
     for _ in range(2):
-        command = [sys.executable, "-m", "prism_vo.bench.suites", scene, scale, str(out)]
+        command = [sys.executable, "-m", "prism_vo.bench.suites", scene, scale, str(out), str(os.getpid())]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as worker:
             assert worker.stdout is not None
-            for line in worker.stdout:
-                numbers = line.split()
-                if len(numbers) == 3 and numbers[0] == "frame":
-                    frames = int(numbers[2])
-                    report(scene, int(numbers[1]), frames)
-                elif line.strip():
-                    words = line.strip()
+            try:
+                for line in worker.stdout:
+                    numbers = line.split()
+                    if len(numbers) == 3 and numbers[0] == "frame":
+                        frames = int(numbers[2])
+                        report(scene, int(numbers[1]), frames)
+                    elif line.strip():
+                        words = line.strip()
+            except BaseException:
+                worker.kill()
+                raise
         if worker.returncode == 0:
             return frames
         if worker.returncode == EXIT_REFUSED:
@@ -175,4 +181,5 @@ def suites_of(name: str) -> tuple[Suite, ...]:
 
 
 if __name__ == "__main__":
+    end_with(int(sys.argv[4]))
     sys.exit(_worker(sys.argv[1], sys.argv[2], Path(sys.argv[3])))  # type: ignore[arg-type]

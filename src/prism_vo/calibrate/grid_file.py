@@ -13,7 +13,7 @@ from prism_vo.atomic import write_text_atomically
 from prism_vo.calibrate.findings import GridFindings
 from prism_vo.calibrate.grid import Grid, Layout
 from prism_vo.errors import CalibrationError
-from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.calibration import Calibration, Place
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 GRID_FORMAT: Final = "prism-vo/grid/1"
@@ -31,10 +31,10 @@ class SensorSize(StrictModel):
 
 class MeasuredGrid(StrictModel):
     layout: Layout
-    pitch_px: float = Field(gt=3)
-    rotation_rad: float
-    origin_px: tuple[float, float]
-    border_px: float = Field(ge=0)
+    pitch_px: float = Field(gt=3, le=10_000)
+    rotation_rad: float = Field(ge=-7, le=7)
+    origin_px: tuple[Place, Place]
+    border_px: float = Field(ge=0, le=10_000)
 
 
 class GridFile(StrictModel):

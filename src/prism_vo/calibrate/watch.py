@@ -19,28 +19,40 @@ class CameraWatch:
 
     def __init__(self, camera: PlenopticCamera, white: NDArray[Any] | None, threads: bool) -> None:
         self._camera, self._white = camera, white
-        self._images: list[NDArray[Any]] = []
+        self._frames: list[RawFrame] = []
         self._seen, self._due = 0, 0
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="check") if threads else None
         self._running: Future[CameraCheck | None] | None = None
 
     def offer(self, frame: SourceFrame) -> None:
         """One more frame; raw ones are looked at when they are due."""
-        if isinstance(frame, RawFrame) and self._seen >= self._due and len(self._images) < MOST_IMAGES:
-            self._images.append(frame.image)
+        if isinstance(frame, RawFrame) and self._seen >= self._due and len(self._frames) < MOST_IMAGES:
+            self._frames.append(frame)
             self._due = 2 * self._seen + 2
-            if len(self._images) == MOST_IMAGES and self._executor is not None:
-                self._running = self._executor.submit(self._check)
+            self._begin_if_complete()
         self._seen += 1
+
+    def _begin_if_complete(self) -> None:
+        if len(self._frames) == MOST_IMAGES and self._executor is not None:
+            self._running = self._executor.submit(self._check)
+
+    def memory(self) -> object:
+        """Which frames were taken; part of a checkpoint."""
+        return self._frames, self._seen, self._due
+
+    def remember(self, memory: tuple[list[RawFrame], int, int]) -> None:
+        """Go on as if those frames had been offered."""
+        self._frames, self._seen, self._due = memory
+        self._begin_if_complete()
 
     def result(self) -> CameraCheck | None:
         """What was found, with the images that came; None: nothing to look at."""
         if self._running is not None:
             return self._running.result()
-        return self._check() if self._images else None
+        return self._check() if self._frames else None
 
     def _check(self) -> CameraCheck | None:
         try:
-            return check_camera(self._camera, self._images, self._white)
+            return check_camera(self._camera, [frame.image for frame in self._frames], self._white)
         except PrismError:  # images that cannot be looked at are told of elsewhere
             return None

@@ -5,19 +5,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from prism_vo.datasets import Sequence
-    from prism_vo.lightfield import Decoder
-    from prism_vo.types import DecodedFrame, SourceFrame
-
-FOLDERS = ("focused", "virtual_depth", "virtual_depth_sigma", "depth", "preview")
 
 
 def depth(
@@ -39,7 +30,8 @@ def depth(
     raw
         Raw images, folders of them, or one recording (anything `prism-vo run` takes).
     out
-        Folder to write; must not exist or be empty. It can be read as a decoded recording afterwards.
+        Folder to write; must not exist or be empty. It can be read as a decoded recording afterwards. Called again with
+        the same images and settings after an interruption, it goes on where it stopped.
     camera
         Calibration (camera.yaml). Default: the one of the recording, or in or above the images' folder.
     white
@@ -60,26 +52,35 @@ def depth(
     from rich.console import Console
     from rich.progress import track
 
+    from prism_vo.commands.depth_folder import DepthFolder, decode_all, facts_of
     from prism_vo.config import DecodeConfig
+    from prism_vo.config_file import check_config
     from prism_vo.datasets import part_of
     from prism_vo.datasets.reading import frames_of
     from prism_vo.datasets.source import notes_of
-    from prism_vo.errors import ConfigError
     from prism_vo.lightfield import Decoder
     from prism_vo.optics.nominal import metric_notice
 
     recording = _recording(raw, camera, white)
     part = part_of(recording.sequence, start, frames, stride)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(
-            f"{out}: holds files already; name another folder with --out, nothing was overwritten."
-        )
     for note in notes_of(part):
         print(f"note: {note}", file=sys.stderr)
-    decoder = Decoder(part.camera, DecodeConfig(near=near, far=far, view=view), part.white)
-    silent = len(part) < 2
-    images = track(frames_of(part), "decoding", len(part), console=Console(stderr=True), disable=silent)
-    done, problems = _decode_all(images, decoder, recording.names, out)
+    config = DecodeConfig(near=near, far=far, view=view)
+    check_config(config, "depth", "decode.")
+    part_names = [recording.names[index] for index in part.indices]
+    with DepthFolder(out, facts_of(part, config, part_names), part_names) as folder:
+        decoder = Decoder(part.camera, config, part.white)
+        folder.go_on(decoder, part)
+        silent = len(part) < 2
+        images = track(
+            frames_of(part, folder.progress.done),
+            "decoding",
+            len(part),
+            completed=folder.progress.done,
+            console=Console(stderr=True),
+            disable=silent,
+        )
+        done, problems = decode_all(images, decoder, folder)
     for problem in problems:
         print(f"left out: {problem}", file=sys.stderr)
     print(f"{done} image{'s' if done > 1 else ''} decoded: {out}")
@@ -170,66 +171,3 @@ def _names(images: tuple[Path, ...], count: int) -> list[str]:
     """File stems, numbered when two images share one and in a video."""
     stems = [path.stem for path in images]
     return stems if len(set(stems)) == count else [f"{n:06d}" for n in range(count)]
-
-
-def _decode_all(
-    images: Iterable[SourceFrame], decoder: Decoder, names: list[str], out: Path
-) -> tuple[int, list[str]]:
-    """How many images were decoded and written, and why others were not."""
-    from prism_vo.errors import InputError
-    from prism_vo.optics.calibration import save_calibration
-    from prism_vo.types import RawFrame, UnreadableFrame
-
-    done, problems = 0, list[str]()
-    for frame in images:
-        if isinstance(frame, UnreadableFrame):
-            problems.append(frame.reason)
-            continue
-        assert isinstance(frame, RawFrame)  # _recording refuses decoded ones
-        decoded = decoder.dense(frame)
-        if done == 0:
-            for folder in FOLDERS:
-                (out / folder).mkdir(parents=True, exist_ok=True)
-            save_calibration(decoder.camera.calibration, out / "camera.yaml")
-            (out / "decoded.yaml").write_text(_format(decoder.view.name), encoding="utf-8")
-        _write(out, names[frame.index], decoder, decoded)
-        done += 1
-    if done == 0:
-        raise InputError(problems[0] if len(problems) == 1 else f"No image can be read: {problems[0]}")
-    return done, problems
-
-
-def _format(view: str) -> str:
-    return f"view: {view}\nconvention: 'true'\nvirtual_depth: lifcal16\nsigma: float32\n"
-
-
-def _write(out: Path, name: str, decoder: Decoder, frame: DecodedFrame) -> None:
-    import cv2
-    import numpy as np
-
-    from prism_vo.lightfield.preview import depth_preview
-
-    assert frame.inv_virtual_depth is not None and frame.variance is not None and frame.valid is not None
-    rho, valid = frame.inv_virtual_depth.astype(np.float64), frame.valid
-    with np.errstate(divide="ignore", invalid="ignore"):
-        metric = np.where(valid, 1.0 / decoder.camera.inv_depth(rho), np.nan)
-        metric = np.where(metric > 0, metric, np.where(valid, np.inf, np.nan)).astype(np.float32)
-    code = np.where(valid, np.clip(np.rint((1.0 - rho) * 65535.0), 1, 65535), 0).astype(np.uint16)
-    sigma = np.where(valid, np.sqrt(frame.variance), np.float32(np.nan)).astype(np.float32)
-    focused = frame.color[..., ::-1] if frame.color is not None else np.clip(np.rint(frame.image), 0, 255)
-    preview = depth_preview(frame, metric)
-    np.save(out / "depth" / f"{name}.npy", metric)
-    _save(out / "focused" / f"{name}.png", focused.astype(np.uint8), cv2)
-    _save(out / "virtual_depth" / f"{name}.png", code, cv2)
-    _save(out / "virtual_depth_sigma" / f"{name}.tiff", sigma, cv2)
-    _save(out / "preview" / f"{name}.png", preview[..., ::-1], cv2)
-
-
-def _save(path: Path, image: NDArray[np.generic], cv2: Any) -> None:
-    from prism_vo.atomic import write_bytes_atomically
-    from prism_vo.errors import InputError
-
-    done, data = cv2.imencode(path.suffix, image)
-    if not done:
-        raise InputError(f"{path}: the image could not be encoded.")
-    write_bytes_atomically(path, data.tobytes())

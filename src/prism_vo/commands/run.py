@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from prism_vo.config import Config
-    from prism_vo.datasets.source import FrameSource
     from prism_vo.pipeline import Sink
 
 
 def run(
-    sequence: Path,
+    sequence: Path | None = None,
     *,
     out: Path | None = None,
+    resume: Path | None = None,
     camera: Path | None = None,
     config: Path | None = None,
     variant: Literal["full", "plenoptic", "pinhole"] | None = None,
@@ -43,9 +41,11 @@ def run(
     Parameters
     ----------
     sequence
-        Sequence folder, sequence.yaml, video, or anything a dataset loader knows.
+        Sequence folder, sequence.yaml, video, or anything a dataset loader knows; not needed with --resume.
     out
         Results folder; default: results/NAME, numbered when that is taken.
+    resume
+        Results folder of a run that was ended early: go on where it was, to the same bytes as without the break.
     camera
         Camera file for images or a video without one (default: camera.yaml in or beside the sequence).
     config
@@ -86,13 +86,23 @@ def run(
 
         load_rerun()  # if it is missing, that is said before anything is opened
     from prism_vo import pipeline
+    from prism_vo.commands.call import Call, finished_before
     from prism_vo.commands.narration import Narration, ReportAnnouncement, TrackingProgress
     from prism_vo.commands.output import print_summary
     from prism_vo.datasets.source import notes_of
+    from prism_vo.errors import ConfigError
 
-    settings = _settings(config, variant, seed)
-    data = _open(sequence, camera, follow, start, frames, stride)
-    folder = out if out is not None else free_folder(Path("results"), data.name)
+    call = Call(sequence, camera, config, variant, seed, start, frames, stride, follow)
+    if resume is not None:
+        if out is not None:
+            raise ConfigError("--out cannot be combined with --resume, which names the results folder.")
+        if (code := finished_before(resume)) is not None:
+            print(f"{resume}: is finished already.")
+            return code
+        call = call.completed(resume)
+    settings = call.settings()
+    data = call.open()
+    folder = resume or out or free_folder(Path("results"), data.name)
     sinks = _sinks(folder, report, view, record, verbose, log_json)
     if not quiet:
         for note in notes_of(data):
@@ -105,50 +115,16 @@ def run(
             folder,
             sinks=[ReportAnnouncement(say), *sinks] if report else sinks,
             progress=TrackingProgress(say),
-            frames=frames,
+            frames=call.frames,
             threads=threads,
             force=force,
             check=check,
+            resume=resume is not None,
+            call=call.record(),
         )
     if not quiet and not log_json:
         print_summary(result)
     return 3 if result.lost or result.segments > 1 else 0
-
-
-def _settings(
-    config: Path | None, variant: Literal["full", "plenoptic", "pinhole"] | None, seed: int | None
-) -> Config:
-    from prism_vo.config import Config
-    from prism_vo.config_file import check_config, load_config
-
-    settings = load_config(config) if config is not None else Config()
-    if variant is not None:
-        settings = replace(settings, variant=variant)
-    if seed is not None:
-        settings = replace(settings, seed=seed)
-    check_config(settings)
-    return settings
-
-
-def _open(
-    path: Path, camera: Path | None, follow: float | None, start: int, frames: int | None, stride: int
-) -> FrameSource:
-    """The recording, or the part of it that was asked for."""
-    from prism_vo.datasets import open_sequence, part_of
-    from prism_vo.datasets.follow import FollowedSequence
-    from prism_vo.datasets.selection import check_part
-    from prism_vo.errors import ConfigError
-
-    check_part(start, frames, stride)
-    if follow is None:
-        recording = open_sequence(path, camera=camera)
-        whole = start == 0 and frames is None and stride == 1
-        return recording if whole else part_of(recording, start, frames, stride)
-    if camera is not None:
-        raise ConfigError(
-            "--camera cannot be combined with --follow; put camera.yaml into the growing folder."
-        )
-    return FollowedSequence(path, follow, start, stride)
 
 
 def free_folder(parent: Path, name: str) -> Path:

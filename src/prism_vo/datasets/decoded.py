@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Floats, Mask
-from prism_vo.datasets.images import check_size, read_image, read_map
+from prism_vo.datasets.images import Size, read_image, read_map
 from prism_vo.datasets.undistort import undistorted_frame
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera, ViewName
@@ -54,9 +54,8 @@ def read_decoded_frame(
     sigma: Path | None,
 ) -> DecodedFrame:
     """Read one focused image with its maps (each optional) as a frame of true inverse virtual depths."""
-    stored = read_image(focused)
     remedy = "totally_focused.scale of the camera file must give the focused images' size"
-    check_size(focused, stored, camera.tf_size, remedy)
+    stored = read_image(focused, Size(*camera.tf_size, remedy))
     image = luminance(_intensity(stored, camera.calibration.response.gamma))
     inv_depth = variance = valid = None
     if depth is not None:
@@ -94,8 +93,9 @@ def _color(stored: NDArray[Any]) -> NDArray[np.uint8] | None:
 
 
 def _inv_virtual_depth(camera: PlenopticCamera, form: DecodedFormat, path: Path) -> tuple[Floats, Mask]:
-    values = read_map(path)
-    check_size(path, values, camera.tf_size, "the depth map must have the focused images' size")
+    size = Size(*camera.tf_size, "the depth map must have the focused images' size")
+    values = read_map(path, size)
+    size.check(path, values.shape[1], values.shape[0])
     if form.virtual_depth == "lifcal16":
         if values.dtype != np.uint16:
             raise InputError(
@@ -111,8 +111,9 @@ def _inv_virtual_depth(camera: PlenopticCamera, form: DecodedFormat, path: Path)
 
 
 def _variance(camera: PlenopticCamera, form: DecodedFormat, path: Path, valid: Mask) -> Floats:
-    sigma = read_map(path).astype(np.float64, copy=False)
-    check_size(path, sigma, camera.tf_size, "the sigma map must have the focused images' size")
+    size = Size(*camera.tf_size, "the sigma map must have the focused images' size")
+    sigma = read_map(path, size).astype(np.float64, copy=False)
+    size.check(path, sigma.shape[1], sigma.shape[0])
     if form.convention == "micro-image":
         sigma = sigma / camera.lam  # σ(1/v_n) = λ σ(ρ_v)
     usable = valid & (sigma > 0) & (sigma < LARGEST_SIGMA)

@@ -15,7 +15,7 @@ from prism_vo.datasets.selection import check_part
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import SourceFrame, UnreadableFrame
+from prism_vo.types import InputFrame, SourceFrame, UnreadableFrame
 
 T = TypeVar("T")
 POLL = 0.2  # s between looks at the folder
@@ -66,6 +66,10 @@ class FollowedSequence:
                 self._refresh()
             yield self._frame(index)
             index += self.stride
+
+    def __getitem__(self, index: int) -> InputFrame:
+        """A frame that came before."""
+        return self._now[index]
 
     def _frame(self, index: int) -> SourceFrame:
         try:

@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from prism_vo.bounded.files import shown
+from prism_vo.bounded.folder import inside
 from prism_vo.datasets.decoded import DecodedFormat
 from prism_vo.datasets.numbering import natural_key
 from prism_vo.datasets.parts import assemble
@@ -53,7 +55,7 @@ class ManifestLoader:
         return (path / MANIFEST).is_file() or (path.is_file() and path.name == MANIFEST)
 
     def open(self, path: Path) -> FileSequence:
-        """Resolve the globs; images are read later, one at a time."""
+        """Resolve the globs; images are read later, one at a time. Files outside its folder: see ``inside``."""
         source = path if path.is_file() else path / MANIFEST
         manifest = parse_strict(Manifest, _with_words(read_yaml(source)), source)
         folder = source.parent
@@ -66,7 +68,7 @@ class ManifestLoader:
             virtual_depth_sigma=_glob(source, "virtual_depth_sigma", manifest.virtual_depth_sigma),
             white=_file(source, "white", manifest.white),
         )
-        calibration = load_calibration(folder / manifest.camera)
+        calibration = load_calibration(inside(source, "camera", manifest.camera))
         times, truth = (
             _file(source, "times", manifest.times),
             _file(source, "groundtruth", manifest.groundtruth),
@@ -98,13 +100,14 @@ def _raw(source: Path, pattern: str | None) -> tuple[tuple[Path, ...], Path | No
 def _glob(source: Path, key: str, pattern: str | None) -> tuple[Path, ...]:
     if pattern is None:
         return ()
+    inside(source, key, pattern)
     base, relative = source.parent, pattern
     while relative.startswith("../"):
         base, relative = base / "..", relative.removeprefix("../")
     try:
         found = sorted((p for p in base.glob(relative) if p.is_file()), key=natural_key)
-    except (NotImplementedError, ValueError) as error:
-        raise InputError(f"{source}: key {key!r}: {pattern!r} is not a relative glob.") from error
+    except (NotImplementedError, ValueError, IndexError, RecursionError) as error:
+        raise InputError(f"{source}: key {key!r}: {shown(pattern)} is not a relative glob.") from error
     if not found:
         raise InputError(f"{source}: key {key!r}: no file matches {pattern!r}.")
     return tuple(found)
@@ -113,7 +116,7 @@ def _glob(source: Path, key: str, pattern: str | None) -> tuple[Path, ...]:
 def _file(source: Path, key: str, name: str | None) -> Path | None:
     if name is None:
         return None
-    path = source.parent / name
+    path = inside(source, key, name)
     if not path.is_file():
         raise InputError(f"{source}: key {key!r}: {path} does not exist.")
     return path

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.bounded.files import read_text
 from prism_vo.datasets.decoded import DecodedFormat
 from prism_vo.datasets.numbering import lines_of_frames, numbered_times
 from prism_vo.datasets.sequence import FileSequence, SequenceFiles
@@ -82,7 +83,7 @@ def read_times(path: Path | None, frames: tuple[Path, ...] | Video, frame_rate: 
 
 
 def _times_of_file(path: Path, frames: tuple[Path, ...] | Video) -> Timing:
-    rows = [_time_row(path, n, line) for n, line in enumerate(_text(path).splitlines(), 1)]
+    rows = [_time_row(path, n, line) for n, line in enumerate(read_text(path).splitlines(), 1)]
     values, note, count = [row for row in rows if row], None, len(frames)
     if len(values) != count:
         lines = None if isinstance(frames, Video) else lines_of_frames(frames, len(values))
@@ -115,12 +116,3 @@ def _time_row(path: Path, number: int, line: str) -> list[float]:
     if len(row) > 2 or not np.isfinite(row).all():
         raise InputError(f"{path}, line {number}: expected one or two finite numbers.")
     return row
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file.") from error

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from prism_vo.arrays import Array
@@ -23,15 +24,23 @@ class Indexed(Protocol):
     def __getitem__(self, index: int) -> InputFrame: ...
 
 
-def frames_of(source: FrameSource) -> Iterator[SourceFrame]:
+@runtime_checkable
+class Findable(Protocol):
+    """A source whose frames can be read again."""
+
+    def __getitem__(self, index: int) -> InputFrame: ...
+
+
+def frames_of(source: FrameSource, first: int = 0) -> Iterator[SourceFrame]:
     """The frames in order, an :class:`UnreadableFrame` for each that raises :class:`InputError`.
 
     A source without positions (a stream) hands out unreadable frames itself, or ends with its error.
+    ``first``: so many are left out, which a recording need not read.
     """
     if not isinstance(source, Indexed):
-        yield from source
+        yield from islice(source, first, None)
         return
-    for position in range(len(source)):
+    for position in range(first, len(source)):
         yield _read(source, position)
 
 
@@ -41,3 +50,9 @@ def _read(source: Indexed, position: int) -> SourceFrame:
     except InputError as error:
         index = source.indices[position] if isinstance(source, SequencePart) else position
         return UnreadableFrame(index, float(source.times[position]), str(error))
+
+
+def frame_finder(source: FrameSource) -> Callable[[int], InputFrame] | None:
+    """How to get a frame again by its number in the recording; None: the source hands out each once."""
+    whole = source.whole if isinstance(source, SequencePart) else source
+    return whole.__getitem__ if isinstance(whole, Findable) else None

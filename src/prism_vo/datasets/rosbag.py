@@ -10,13 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.bounded.files import shown
+from prism_vo.bounded.folder import inside
+from prism_vo.bounded.image_header import claimed
 from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
-from prism_vo.datasets.images import check_size, read_image
+from prism_vo.datasets.images import check_size, decoded, read_image
 from prism_vo.datasets.selection import SequencePart, part_of
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.optics.calibration import load_calibration
@@ -64,15 +66,18 @@ class RosbagSequence:
     exposures = None
 
     def __init__(self, source: Path, description: BagDescription) -> None:
-        folder = source.parent
-        self.bag = folder / description.bag
+        self.bag = inside(source, "bag", description.bag)
         if not self.bag.exists():
             raise InputError(f"{source}: key 'bag': {self.bag} does not exist.")
         self.name = self.bag.stem
-        self.camera = PlenopticCamera.from_calibration(load_calibration(folder / description.camera))
-        self._white = None if description.white is None else folder / description.white
+        self.camera = PlenopticCamera.from_calibration(
+            load_calibration(inside(source, "camera", description.camera))
+        )
+        self._white = None if description.white is None else inside(source, "white", description.white)
         truth = description.groundtruth
-        self.groundtruth: Trajectory | None = None if truth is None else read_trajectory(folder / truth)
+        self.groundtruth: Trajectory | None = (
+            None if truth is None else read_trajectory(inside(source, "groundtruth", truth))
+        )
         self._local = threading.local()
         self.topic = self._choose_topic(source, description.topic)
         self._recorded, self.times = self._index(source)
@@ -188,8 +193,7 @@ def damage_named(bag: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{bag}: not a readable ROS bag ({reason}).") from error
+        raise InputError(f"{bag}: not a readable ROS bag ({type(error).__name__}).") from error
 
 
 def decode_message(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.uint16]:
@@ -205,7 +209,7 @@ def decode_message(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.
     channels = 3 if encoding in _COLOR else 1
     if encoding not in _GREY and encoding not in _COLOR and not encoding.startswith("bayer_"):
         raise InputError(
-            f"{source}: the image encoding '{encoding}' is not supported; use mono, bayer, rgb8 or bgr8."
+            f"{source}: the image encoding {shown(encoding)} is not supported; use mono, bayer, rgb8 or bgr8."
         )
     values = np.frombuffer(message.data, np.dtype(kind).newbyteorder(">" if message.is_bigendian else "<"))
     step = int(message.step) // np.dtype(kind).itemsize
@@ -219,7 +223,11 @@ def decode_message(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.
 
 
 def _decompress(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    image: Any = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_UNCHANGED)
-    if image is None or image.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"{source}: a compressed image ('{message.format}') cannot be decoded.")
+    data = bytes(message.data)
+    claims = claimed(data)
+    if claims is None or claims.problem(len(data)) is not None:
+        raise InputError(f"{source}: a compressed image cannot be decoded.")
+    image = decoded(data, source)
+    if image.dtype not in (np.uint8, np.uint16):
+        raise InputError(f"{source}: a compressed image cannot be decoded.")
     return np.ascontiguousarray(image if image.ndim == 2 else image[..., 2::-1])

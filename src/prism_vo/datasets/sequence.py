@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array
 from prism_vo.datasets.bit_depth import BitDepth, bits_for, spread
 from prism_vo.datasets.decoded import DecodedFormat, read_decoded_frame
-from prism_vo.datasets.images import check_size, read_image
+from prism_vo.datasets.images import Size, read_image
 from prism_vo.datasets.selection import SequencePart, part_of
 from prism_vo.datasets.video import Video
 from prism_vo.errors import InputError
@@ -62,8 +62,9 @@ class FileSequence:
         """The white image, read at each call; None if there is none."""
         if self.files.white is None:
             return None
-        image = read_image(self.files.white)
-        check_size(self.files.white, image, self._raw_size, "the white image must have the raw images' size")
+        image = read_image(
+            self.files.white, Size(*self._raw_size, "the white image must have the raw images' size")
+        )
         own_bits = BitDepth(self.camera.calibration.sensor.bits or bits_for(int(image.max())), tuple)
         return own_bits.scaled(str(self.files.white), image)
 
@@ -107,9 +108,8 @@ class FileSequence:
     def _stored(self, index: int) -> NDArray[Any]:
         """The raw image in the numbers of its file."""
         path, bayer = self._raw_path(index), self.camera.calibration.sensor.bayer
-        image = read_image(path) if self.video is None else self.video.read(index)
-        remedy = "sensor.width and sensor.height of the camera file must be the image's"
-        check_size(path, image, self._raw_size, remedy)
+        size = Size(*self._raw_size, "sensor.width and sensor.height of the camera file must be the image's")
+        image = read_image(path, size) if self.video is None else self.video.read(index, size)
         if bayer is None or image.ndim == 2 or not (image == image[..., :1]).all():
             return image  # in colour although the camera has a mosaic: demosaiced elsewhere, which the decoder undoes
         return np.ascontiguousarray(image[..., 0])  # a mosaic that was written with three equal channels

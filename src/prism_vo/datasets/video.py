@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.datasets.images import Size
 from prism_vo.errors import InputError
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mkv", ".mov", ".m4v", ".webm")
+MOST_FRAMES = 10_000_000
 LARGEST_FRAME_RATE = 10_000.0  # beyond it a container states its clock, not its frames
 GREY_FORMATS = (
     b"Y800",
@@ -54,6 +56,8 @@ class Video:
         stamps = []
         while packets.grab():
             stamps.append(1e-3 * packets.get(cv2.CAP_PROP_POS_MSEC))
+            if len(stamps) > MOST_FRAMES:
+                raise InputError(f"{path}: the video has more than {MOST_FRAMES} frames; cut it into parts.")
         packets.release()
         if not stamps:
             raise InputError(f"{path}: the video has no frames.")
@@ -76,8 +80,10 @@ class Video:
             return None
         return f"{self.path.name} ends after {self._count} of {self.stated} frames: the file is cut off."
 
-    def read(self, index: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
-        """Frame ``index``: (H, W) if it is grey, else (H, W, 3) RGB."""
+    def read(self, index: int, size: Size | None = None) -> NDArray[np.uint8] | NDArray[np.uint16]:
+        """Frame ``index``: (H, W) if it is grey, else (H, W, 3) RGB; of no other size than ``size``."""
+        if size is not None:
+            size.check(self.path, self.width, self.height)
         with self._lock:
             if self._capture is None or index < self._at:
                 self._capture, self._at = self._open(self._options), -1

@@ -16,7 +16,7 @@ from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.light import RawLight
+from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
@@ -65,6 +65,22 @@ class Decoder(Sensor):
 
     # lenses that see a point and their squared baselines: each falls with the slope squared
     variance_power = 4.0
+
+    def memory(self) -> tuple[float, int | None]:
+        """The slope in use, and when it was looked at."""
+        return self._focus_slope.state
+
+    def learned(self) -> tuple[dict[int, KnownLight], SampleNoise | None]:
+        """The light on the sensor, and its noise."""
+        return dict(self._light.known), self._noise
+
+    def remember(
+        self, memory: tuple[float, int | None], learned: tuple[dict[int, KnownLight], SampleNoise | None]
+    ) -> None:
+        """Go on as if those frames had been seen."""
+        self._focus_slope.state = memory
+        known, self._noise = learned
+        self._light.known.update(known)
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""

@@ -47,13 +47,13 @@ class RawLight:
         self._declared = camera.calibration.sensor.bayer
         if white is not None:  # a white image that cannot be used is noticed at once
             vignetting_from_white(camera, array, white, self._declared)
-        self._known: dict[int, KnownLight] = {}  # by the number of dimensions: 2 grey or mosaic, 3 RGB
+        self.known: dict[int, KnownLight] = {}  # by the number of dimensions: 2 grey or mosaic, 3 RGB
 
     def of(self, image: NDArray[Any]) -> KnownLight:
         """What is known for an image of this kind."""
-        known = self._known.get(image.ndim)
+        known = self.known.get(image.ndim)
         if known is None:
-            known = self._known[image.ndim] = self._learn(image)
+            known = self.known[image.ndim] = self._learn(image)
         return known
 
     def prepare(self, image: NDArray[Any], border: int, bands: Bands) -> PreparedRaw:

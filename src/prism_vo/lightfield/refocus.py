@@ -29,6 +29,15 @@ class FocusSlope:
         self._radius = radius  # of a micro-image, raw px
         self._looked: int | None = None
 
+    @property
+    def state(self) -> tuple[float, int | None]:
+        """Everything that the next frame depends on."""
+        return self.now, self._looked
+
+    @state.setter
+    def state(self, state: tuple[float, int | None]) -> None:
+        self.now, self._looked = state
+
     def of(self, index: int, slopes: Callable[[], NDArray[np.floating]]) -> float:
         """For frame ``index``; ``slopes()`` measures some in it (NaN: no match)."""
         if self._looked is not None and abs(index - self._looked) < LOOK_EVERY:

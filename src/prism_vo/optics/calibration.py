@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, model_validator
@@ -13,8 +13,11 @@ from prism_vo.atomic import write_text_atomically
 from prism_vo.errors import CalibrationError
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
+MOST_PIXELS = 128 << 20
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
+Place = Annotated[float, Field(ge=-1e6, le=1e6)]  # px
+Coefficient = Annotated[float, Field(ge=-1e6, le=1e6)]
 NominalKey = Literal[
     "focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px", "focus_virtual_depth"
 ]
@@ -23,21 +26,21 @@ NominalKey = Literal[
 class Sensor(StrictModel):
     width: int = Field(ge=16, le=65536)
     height: int = Field(ge=16, le=65536)
-    pixel_size_um: float = Field(gt=0)
+    pixel_size_um: float = Field(gt=0, le=1000)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
     bits: int | None = Field(default=None, ge=8, le=16)  # of a number in 16-bit files; None: found from them
 
 
 class Distortion(StrictModel):
-    radial: tuple[float, float] = (0.0, 0.0)
-    tangential: tuple[float, float] = (0.0, 0.0)
-    centre_px: tuple[float, float] | None = None  # raw pixels; None: the principal point
+    radial: tuple[Coefficient, Coefficient] = (0.0, 0.0)
+    tangential: tuple[Coefficient, Coefficient] = (0.0, 0.0)
+    centre_px: tuple[Place, Place] | None = None  # raw pixels; None: the principal point
 
 
 class MainLens(StrictModel):
-    focal_length_mm: float = Field(gt=0)
-    mla_distance_mm: float = Field(gt=0)
-    principal_point_px: tuple[float, float]
+    focal_length_mm: float = Field(gt=0, le=10_000)
+    mla_distance_mm: float = Field(gt=0, le=10_000)
+    principal_point_px: tuple[Place, Place]
     distortion: Distortion = Distortion()
 
     @property
@@ -47,17 +50,17 @@ class MainLens(StrictModel):
 
 
 class LensType(StrictModel):
-    focus_virtual_depth: float = Field(gt=1.0)
+    focus_virtual_depth: float = Field(gt=1.0, le=1000)
 
 
 class MicroLenses(StrictModel):
-    sensor_distance_mm: float = Field(gt=0)
+    sensor_distance_mm: float = Field(gt=0, le=1000)
     layout: Literal["hexagonal", "rectangular"] = "hexagonal"
-    pitch_px: float = Field(gt=3)
-    rotation_rad: float = 0.0
-    origin_px: tuple[float, float]
-    border_px: float = Field(default=1.0, ge=0)
-    lens_types: tuple[LensType, ...] = Field(min_length=1)
+    pitch_px: float = Field(gt=3, le=10_000)
+    rotation_rad: float = Field(default=0.0, ge=-7, le=7)
+    origin_px: tuple[Place, Place]
+    border_px: float = Field(default=1.0, ge=0, le=10_000)
+    lens_types: tuple[LensType, ...] = Field(min_length=1, max_length=64)
 
 
 class TotallyFocused(StrictModel):
@@ -66,7 +69,7 @@ class TotallyFocused(StrictModel):
 
 
 class Response(StrictModel):
-    gamma: float = Field(default=1.0, gt=0)
+    gamma: float = Field(default=1.0, ge=0.05, le=20)
 
 
 class Calibration(StrictModel):
@@ -82,11 +85,13 @@ class Calibration(StrictModel):
     nominal: tuple[
         NominalKey, ...
     ] = ()  # what was not measured; with optics among it distances are not metric
-    frame_rate: float = Field(default=10.0, gt=0)
+    frame_rate: float = Field(default=10.0, ge=1e-6, le=1e6)
 
     @model_validator(mode="after")
     def _possible_optics(self) -> Calibration:
         lens, mla = self.main_lens, self.mla
+        if self.sensor.width * self.sensor.height > MOST_PIXELS:
+            raise ValueError(f"sensor.width: more than {MOST_PIXELS >> 20} million pixels are not worked on")
         if self.sensor.width < 3 * mla.pitch_px or self.sensor.height < 3 * mla.pitch_px:
             raise ValueError("mla.pitch_px: the sensor holds fewer than three micro-lenses a side")
         if mla.border_px * 2 >= mla.pitch_px - 2:

@@ -80,6 +80,7 @@ def _segments(result: RunResult) -> list[Array]:
 
 def _extent(points: Array, path: Array) -> tuple[Array, float, float]:
     """Centre and radius of what is worth looking at, and the height of the grid below it (y points down)."""
+    path = path if len(path) else np.zeros((1, 3))  # every frame was lost
     everything = np.concatenate([points, path]) if len(points) else path
     low, high = np.quantile(everything, [0.05, 0.95], axis=0)
     low, high = np.minimum(low, path.min(0)), np.maximum(high, path.max(0))

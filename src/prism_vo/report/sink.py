@@ -15,6 +15,7 @@ from prism_vo.report import pictures as draw
 from prism_vo.report.extremes import EtaExtremes
 from prism_vo.report.page import render_page
 from prism_vo.report.snapshots import Snapshot, SnapshotAlbum
+from prism_vo.results import REPORT
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from prism_vo.pipeline import RunResult
     from prism_vo.types import DecodedFrame, InputFrame
 
-REPORT = "report.html"
 DENSE_SECONDS = 15.0  # spent on dense depth maps; later keyframes show depth at their points alone
 
 
@@ -39,6 +39,14 @@ class ReportSink:
         if report.status in ("keyframe", "recovered"):
             self.album.offer(report, frame, odometry)
             self.extremes.offer(report, frame)
+
+    def memory(self) -> object:
+        """The pictures so far; part of a checkpoint."""
+        return self.album, self.extremes
+
+    def remember(self, memory: tuple[SnapshotAlbum, EtaExtremes]) -> None:
+        """Go on with these pictures."""
+        self.album, self.extremes = memory
 
     def on_end(self, result: RunResult) -> None:
         """Draw and write."""

@@ -8,11 +8,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from prism_vo import __version__
 from prism_vo.errors import ConfigError
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.simulate.cameras import PRESETS, preset_camera, scaled_camera
 
+LARGEST_COEFFICIENT = 1e6
+RANGES: dict[str, tuple[float, float]] = {
+    "frames": (1, 1_000_000),
+    "size": (0.01, 10_000),
+    "scale": (0.01, 4),
+    "seed": (0, (1 << 63) - 1),
+    "noise": (0, 1000),
+    "samples": (1, 4096),
+    "aperture": (0, 1),
+    "gamma": (0.05, 20),
+    "exposure_change": (0, 4),
+    "motion_blur": (0, 1),
+    "truth_every": (0, 1_000_000),
+}
 BAYER_PATTERNS = ("RGGB", "BGGR", "GRBG", "GBRG")
 
 
@@ -40,14 +56,14 @@ class SimulateOptions:
     def __post_init__(self) -> None:
         if self.bayer is not None and self.bayer not in BAYER_PATTERNS:
             raise ConfigError(f"--bayer must be one of {', '.join(BAYER_PATTERNS)}, not '{self.bayer}'.")
-        if not 0.0 <= self.motion_blur <= 1.0:
-            raise ConfigError(
-                f"--motion-blur is a share of the frame interval, 0 to 1, not {self.motion_blur}."
-            )
-        if not 0.0 <= self.exposure_change <= 4.0:
-            raise ConfigError(f"--exposure-change must lie between 0 and 4, not {self.exposure_change}.")
-        if self.truth_every < 0 or self.seed < 0:
-            raise ConfigError("--truth-every and --seed cannot be negative.")
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:  # false for NaN as well
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} is {value:.6g}; it goes from {low:g} to {high:g}."
+                )
+        if any(not abs(value) <= LARGEST_COEFFICIENT for value in self.distortion or ()):
+            raise ConfigError(f"--distortion has a coefficient beyond {LARGEST_COEFFICIENT:g}.")
 
     def calibration(self, default_camera: str) -> Calibration:
         """The camera these settings describe."""
@@ -64,15 +80,19 @@ class SimulateOptions:
         if self.bayer is not None:
             data["sensor"]["bayer"] = self.bayer
         if self.gamma is not None:
-            if self.gamma <= 0:
-                raise ConfigError(f"--gamma must be positive, not {self.gamma}.")
             data["response"]["gamma"] = self.gamma
         if self.distortion is not None:
             data["main_lens"]["distortion"] = {
                 "radial": self.distortion[:2],
                 "tangential": self.distortion[2:],
             }
-        return Calibration.model_validate(data)
+        try:
+            return Calibration.model_validate(data)
+        except ValidationError as error:
+            reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise ConfigError(
+                f"--camera '{name}' with these settings is no possible camera: {reason}."
+            ) from error
 
     def record(self, scene: str) -> dict[str, Any]:
         """What determines the images, as plain values stored beside them: an unfinished recording is continued, and

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,14 @@ import cv2
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.bounded.mesh_file import read_beside, read_mesh_file
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.simulate.mesh import Material, MeshBuilder
 from prism_vo.simulate.path import PathSpec
 from prism_vo.simulate.scene import Scene
 from prism_vo.simulate.textures import SIZE, Layer, atlas_for
 
+FARTHEST = 1e6  # m
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
 FALLBACK = "clutter"  # for meshes without a texture: shapes alone would give a direct method nothing to see
 
@@ -31,22 +35,39 @@ def load_mesh_scene(path: Path) -> Scene:
         import trimesh
     except ImportError as error:
         raise MissingExtraError("Reading meshes needs trimesh: pip install 'prism-vo[sim]'.") from error
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.")
-    try:
-        loaded = trimesh.load_scene(path)
-        parts = [part for part in loaded.dump() if hasattr(part, "faces") and len(part.faces)]
-    except Exception as error:  # trimesh raises whatever its parsers raise
-        raise InputError(f"{path}: cannot be read as a mesh ({type(error).__name__}: {error}).") from error
-    if not parts:
-        raise InputError(f"{path}: holds no triangles.")
-    turn = np.diag([1.0, -1.0, -1.0]) if path.suffix.lower() in (".glb", ".gltf") else np.eye(3)
+    data, kind = read_mesh_file(path), path.suffix.lower()
     builder, layers = MeshBuilder(), dict[str, Layer]()
-    for index, part in enumerate(parts):
-        _add_part(builder, layers, part, index, turn)
-    if not np.isfinite(np.concatenate(builder.corners)).all():
-        raise InputError(f"{path}: has vertices that are not finite numbers.")
+    turn = np.diag([1.0, -1.0, -1.0]) if kind in (".glb", ".gltf") else np.eye(3)
+    try:
+        loaded = trimesh.load_scene(io.BytesIO(data), file_type=kind[1:], resolver=_Beside(path))
+        parts = [part for part in loaded.dump() if len(getattr(part, "faces", ()))]
+        for index, part in enumerate(parts):
+            _add_part(builder, layers, part, index, turn)
+    except InputError:
+        raise
+    except Exception as error:  # trimesh raises whatever its parsers raise
+        raise InputError(f"{path}: cannot be read as a mesh ({type(error).__name__}).") from error
+    if not builder.corners:
+        raise InputError(f"{path}: holds no triangles.")
+    if not (np.abs(np.concatenate(builder.corners)) < FARTHEST).all():
+        raise InputError(f"{path}: has vertices that are not finite numbers of metres.")
     return Scene(path.stem, builder, atlas_for({FALLBACK}, layers))
+
+
+class _Beside(Mapping[str, bytes]):
+    """The files a mesh names, for trimesh: only those of its own folder, and their names are not listed."""
+
+    def __init__(self, mesh: Path) -> None:
+        self.mesh = mesh
+
+    def __getitem__(self, name: str) -> bytes:
+        return read_beside(self.mesh, name.strip())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 def orbit(scene: Scene) -> PathSpec:

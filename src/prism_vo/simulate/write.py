@@ -14,9 +14,10 @@ import yaml
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
-from prism_vo.atomic import write_bytes_atomically, write_text_atomically
+from prism_vo.atomic import output_named, remove_leftovers, write_bytes_atomically, write_text_atomically
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, save_calibration
+from prism_vo.output_folder import LOCK, FolderLock
 from prism_vo.se3 import rotation_to_quaternion
 from prism_vo.simulate.baseline import DEPTH_SCALE, depth_camera, monocular
 from prism_vo.simulate.catalogue import build_scene, entry_of
@@ -26,6 +27,7 @@ from prism_vo.simulate.render import Renderer
 from prism_vo.simulate.scene import Scene
 from prism_vo.simulate.sensor import SensorModel
 from prism_vo.simulate.user_mesh import is_mesh_file, load_mesh_scene, orbit
+from prism_vo.yaml_files import read_yaml
 
 Progress = Callable[[int, int], None]
 RECORD = "simulation.yaml"
@@ -121,29 +123,35 @@ def simulate_sequence(
     check_folder(out, name, settings)
     simulation = Simulation.prepare(name, settings)
     renderer, exposures = simulation.renderer(threads), simulation.exposures()
-    _write_frame_independent(out, simulation, renderer, exposures)
-    total = len(simulation)
-    for frame in range(total):
-        target = out / "raw" / f"{frame:06d}.png"
-        if not target.is_file():  # the raw image is written last: where it is, everything of its frame is
-            _write_truth(out, simulation, renderer, frame, float(exposures[frame]))
-            write_png(target, simulation.raw(renderer, frame, float(exposures[frame])))
-        if progress is not None:
-            progress(frame + 1, total)
+    with output_named(out, "nothing was written"):
+        out.mkdir(parents=True, exist_ok=True)
+    with FolderLock(out):
+        for folder in (out, *(place for place in out.iterdir() if place.is_dir())):
+            remove_leftovers(folder)
+        _write_frame_independent(out, simulation, renderer, exposures)
+        for frame in range(len(simulation)):
+            target = out / "raw" / f"{frame:06d}.png"
+            if not target.is_file():  # the raw image is written last: where it is, everything of its frame is
+                _write_truth(out, simulation, renderer, frame, float(exposures[frame]))
+                write_png(target, simulation.raw(renderer, frame, float(exposures[frame])))
+            if progress is not None:
+                progress(frame + 1, len(simulation))
     return out
 
 
 def check_folder(out: Path, name: str, options: SimulateOptions) -> None:
     """Refuse to mix two simulations in one folder, or to write among other files."""
     record = out / RECORD
+    if out.is_symlink():
+        raise InputError(f"{out}: is a link; name the folder itself.")
     if record.is_file():
-        if yaml.safe_load(record.read_text(encoding="utf-8")) != options.record(name):
+        if read_yaml(record) != options.record(name):
             raise InputError(
                 f"{out}: holds a simulation with other settings or of another version of the simulator; choose "
                 "another folder or delete it."
             )
         return
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and (not out.is_dir() or any(item.name != LOCK for item in out.iterdir())):
         raise InputError(f"{out}: exists and is not a simulation; choose an empty or new folder.")
 
 
@@ -154,7 +162,8 @@ def _write_frame_independent(out: Path, simulation: Simulation, renderer: Render
     if simulation.options.baselines:
         folders += ["mono", "rgbd"]
     for folder in folders:
-        (out / folder).mkdir(parents=True, exist_ok=True)
+        with output_named(out / folder, "what was there before is untouched"):
+            (out / folder).mkdir(parents=True, exist_ok=True)
     record = simulation.options.record(simulation.name)
     write_text_atomically(out / RECORD, yaml.safe_dump(record, sort_keys=False))
     save_calibration(simulation.calibration, out / "camera.yaml")

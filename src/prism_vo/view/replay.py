@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from prism_vo.bounded.json_text import read_json_lines
 from prism_vo.cloud import read_ply
 from prism_vo.errors import InputError
 from prism_vo.report.stages import STAGES
 from prism_vo.results import KEYFRAMES, POINTS, STATS, TRAJECTORY
 from prism_vo.trajectory import read_trajectory
 from prism_vo.view.rerun_sink import PATH_COLOR, open_recording
+
+LARGEST_FRAME = 1 << 53
+LARGEST_NUMBER = 1e30
 
 
 def replay(folder: Path, record: Path | None) -> None:
@@ -29,28 +32,29 @@ def replay(folder: Path, record: Path | None) -> None:
         points = rr.Points3D(cloud.points, colors=cloud.colors, radii=rr.Radius.ui_points(1.5))
         recording.log("world/cloud", points, static=True)
     if (folder / STATS).is_file():
-        for line in (folder / STATS).read_text(encoding="utf-8").splitlines():
-            _log_statistics(rr, recording, _parsed(line, folder / STATS))
+        for values in read_json_lines(folder / STATS):
+            _log_statistics(rr, recording, values, folder / STATS)
     recording.flush()
     recording.disconnect()
 
 
-def _parsed(line: str, path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{path}: has a line that is not JSON; the file is damaged.") from error
-    if not isinstance(values, dict) or "frame" not in values:
+def _log_statistics(rr: Any, recording: Any, values: dict[str, Any], path: Path) -> None:
+    frame = values.get("frame")
+    if not isinstance(frame, int) or not 0 <= frame < LARGEST_FRAME:
         raise InputError(f"{path}: has a line that describes no frame; the file is damaged.")
-    return values
-
-
-def _log_statistics(rr: Any, recording: Any, values: dict[str, Any]) -> None:
-    recording.set_time("frame", sequence=values["frame"])
-    if values.get("rms") is not None:
-        recording.log("residual/rms", rr.Scalars(values["rms"]))
-    if values.get("eta") is not None:
-        recording.log("eta/eta", rr.Scalars(values["eta"]))
+    recording.set_time("frame", sequence=frame)
+    curves = {"residual/rms": values.get("rms"), "eta/eta": values.get("eta")}
+    seconds = values.get("seconds")
+    stages = seconds if isinstance(seconds, dict) else {}
     for stage in STAGES:
-        if stage in values.get("seconds", {}):
-            recording.log(f"seconds/{stage}", rr.Scalars(1e3 * values["seconds"][stage]))
+        spent = _number(stages.get(stage))
+        curves[f"seconds/{stage}"] = None if spent is None else 1e3 * spent
+    for name, value in curves.items():
+        if (known := _number(value)) is not None:
+            recording.log(name, rr.Scalars(known))
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, else nothing to draw."""
+    known = isinstance(value, int | float) and abs(value) < LARGEST_NUMBER
+    return float(value) if known else None

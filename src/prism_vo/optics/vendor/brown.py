@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.bounded.files import shown
 from prism_vo.errors import CalibrationError
 from prism_vo.optics.vendor.xml_file import Pair, pair, to_number
 
@@ -73,8 +74,8 @@ def read_distortion(root: ElementTree.Element, path: Path) -> BrownDistortion | 
         return None
     if "brown" not in names:
         raise CalibrationError(
-            f"{path}: distortion of type {node.get('type')!r} with function {function!r} is not understood, only "
-            "'Brown' is; leave it out with --no-distortion."
+            f"{path}: distortion of type {shown(node.get('type', ''))} with function {shown(function)} is not "
+            "understood, only 'Brown' is; leave it out with --no-distortion."
         )
     if len(values) not in ORDER:
         raise CalibrationError(
@@ -98,7 +99,7 @@ def _parameters(node: ElementTree.Element, path: Path) -> tuple[list[float], Uni
         texts = [text for text in re.split(r"[\s,;]+", " ".join(element.itertext())) if text]
         numbers = [to_number(text, "distortion/parameter", path) for text in texts]
         count = element.get("count", "").strip()
-        if count.isdecimal():
+        if count.isdecimal() and len(count) < 10:
             if int(count) > len(numbers):
                 raise CalibrationError(
                     f"{path}: element 'distortion/parameter' announces {count} numbers and holds {len(numbers)}."

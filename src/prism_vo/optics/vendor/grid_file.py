@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from prism_vo.bounded.files import shown
 from prism_vo.errors import CalibrationError
 from prism_vo.optics.vendor.raytrix import MLA_ROOT, RaytrixGrid, raytrix_readings, read_raytrix_grid
 from prism_vo.optics.vendor.reading import AmbiguousGridError, GridReading
@@ -23,7 +24,7 @@ def read_vendor_grid(path: Path, *, distortion: bool = True) -> VendorGrid:
     if name == MLA_ROOT:
         return read_raytrix_grid(path, distortion=distortion)
     known = " or ".join(GRID_ROOTS)
-    raise CalibrationError(f"{path}: root element is {name!r}; a micro-lens grid has {known}.")
+    raise CalibrationError(f"{path}: root element is {shown(name)}; a micro-lens grid has {known}.")
 
 
 def grid_readings(grid: VendorGrid, raw_size: tuple[int, int]) -> tuple[GridReading, ...]:

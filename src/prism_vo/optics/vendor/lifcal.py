@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from prism_vo.bounded.files import shown
 from prism_vo.errors import CalibrationError
 from prism_vo.optics.vendor.xml_file import Pair, expect_root, number, optional, pair
 
@@ -33,7 +34,7 @@ def read_lifcal_model(path: Path) -> LifcalModel:
     model = (root.findtext("CalibrationModel") or "").strip()
     if model != "Plenoptic":
         raise CalibrationError(
-            f"{path}: CalibrationModel is {model!r}; only 'Plenoptic' describes this camera."
+            f"{path}: CalibrationModel is {shown(model)}; only 'Plenoptic' describes this camera."
         )
     if any(
         number(root, f"RadialDistortion/{node.tag}", path) for node in root.findall("RadialDistortion/*")[2:]

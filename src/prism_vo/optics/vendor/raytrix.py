@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.bounded.files import shown
 from prism_vo.errors import CalibrationError
 from prism_vo.optics.vendor.brown import BrownDistortion, read_distortion
 from prism_vo.optics.vendor.lattice import check_class_count, lattice_layout, lens_class, row_angle
@@ -24,6 +25,7 @@ from prism_vo.optics.vendor.reading import (
 from prism_vo.optics.vendor.xml_file import Pair, expect_root, number, optional, pair
 
 MLA_ROOT = "RayCalibData"
+LONGEST_ID = 9  # digits
 SAME_ANGLE = 1e-6  # rad: the files hold single-precision numbers
 UNTURNED = 1e-3  # rad: base vectors within this of an unturned grid are not turned
 NEARLY = 0.05  # rad: base vectors this near to the rotation may have been turned by it
@@ -76,8 +78,8 @@ def read_raytrix_grid(path: Path, *, distortion: bool = True) -> RaytrixGrid:
 
 def _lens_type(node: ElementTree.Element, path: Path) -> RaytrixLensType:
     name = node.get("id", "0")
-    if not name.strip().isdecimal():
-        raise CalibrationError(f"{path}: a lens_type has the id {name!r}, not a number.")
+    if not name.strip().isdecimal() or len(name) > LONGEST_ID:
+        raise CalibrationError(f"{path}: a lens_type has the id {shown(name)}, not a number.")
     return RaytrixLensType(
         pair(node, "offset", path), pair(node, "depth_range", path, "min", "max"), int(name)
     )

@@ -7,7 +7,9 @@ import math
 from pathlib import Path
 from xml.etree import ElementTree
 
-from prism_vo.errors import CalibrationError, InputError
+from prism_vo.bounded.files import shown
+from prism_vo.bounded.xml_tree import parse_xml
+from prism_vo.errors import CalibrationError
 
 Pair = tuple[float, float]
 
@@ -17,21 +19,11 @@ def root_name(path: Path) -> str:
     return parse_xml(path).tag
 
 
-def parse_xml(path: Path) -> ElementTree.Element:
-    """The root element of a file."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.")
-    try:
-        return ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, UnicodeDecodeError, ValueError, LookupError) as error:
-        raise InputError(f"{path}: not an XML file.") from error
-
-
 def expect_root(path: Path, expected: str, what: str) -> ElementTree.Element:
     """The root element, which must have one name."""
     root = parse_xml(path)
     if root.tag != expected:
-        raise CalibrationError(f"{path}: root element is {root.tag!r}, not {expected!r}; is it {what}?")
+        raise CalibrationError(f"{path}: root element is {shown(root.tag)}, not {expected!r}; is it {what}?")
     return root
 
 
@@ -48,7 +40,9 @@ def to_number(text: str, name: str, path: Path) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise CalibrationError(f"{path}: element {name!r} holds {text.strip()!r}, not a number.") from error
+        raise CalibrationError(
+            f"{path}: element {name!r} holds {shown(text.strip())}, not a number."
+        ) from error
     if not math.isfinite(value):
         raise CalibrationError(f"{path}: element {name!r} is not finite.")
     return value
