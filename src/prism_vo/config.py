@@ -80,6 +80,8 @@ class Config:
 
     # full: with depth terms; plenoptic: depth only to start; pinhole: no depth
     variant: Literal["full", "plenoptic", "pinhole"] = "full"
+    # focus: the focus of the day is estimated with everything else; off: the camera file is taken as exact
+    calibrate: Literal["off", "focus"] = "focus"
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
     track: TrackConfig = field(default_factory=TrackConfig)

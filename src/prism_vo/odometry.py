@@ -16,6 +16,7 @@ from prism_vo.config import Config
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
@@ -31,6 +32,7 @@ from prism_vo.variants import VARIANTS
 from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
 
+FOCUS_SIGMA = 0.02  # mm
 LEAST_POINTS = 30  # to start a segment with
 Status = Literal["ok", "keyframe", "lost", "recovered"]
 
@@ -70,7 +72,6 @@ class Odometry:
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
         self.selector = CandidateSelector(
-            self.view,
             partial(self.variant.measure, self.sensor),
             self.config.select,
             self.config.window.contrast,
@@ -124,7 +125,7 @@ class Odometry:
         """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
         with self.watch("trace"):
             self.window.trace(posed)
-        candidates = self.selector.begin(posed.frame)
+        candidates = self.selector.begin(posed.frame, self.window.view)
         with self.watch("optimise"):
             change = self.window.add(posed)
         self.map.take(change)
@@ -148,7 +149,7 @@ class Odometry:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, self.motion.T_view_world, np.zeros(2)), fixed=True)
-        window.adopt(self.selector.first(frame))
+        window.adopt(self.selector.first(frame, window.view))
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
             return self._report(frame, "lost", None, None)
@@ -183,7 +184,9 @@ class Odometry:
         return self._report(frame, "lost", track, None)
 
     def _new_window(self, first_id: int) -> Window:
-        return Window(self.view, self.config.window, self.variant.model(self.sensor), first_id)
+        model = self.variant.model(self.sensor, FOCUS_SIGMA if self.config.calibrate == "focus" else 0.0)
+        window = Window(FocusModel(self.view, self.camera), self.config.window, model, first_id)
+        return window
 
     def _report(
         self,
@@ -220,4 +223,4 @@ class Odometry:
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""
-        return self.map.cloud(self.view, self.window.finished_points(self.window.points.inlier_count >= 1))
+        return self.map.cloud(self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1))

@@ -21,9 +21,10 @@ class Variant(ABC):
     measures_depth: bool  # plenoptic depth is used: distances are metres, and the sensor must have depth
     depth_terms: bool  # the energy has depth terms, weighted by η
 
-    def model(self, sensor: Sensor) -> WindowModel:
+    def model(self, sensor: Sensor, focus_sigma: float = 0.0) -> WindowModel:
         """What the window minimises. Without depth terms nothing there knows the scale."""
-        return WindowModel(self.depth_terms, not self.depth_terms, sensor.variance_power)
+        focus = focus_sigma if self.depth_terms else 0.0
+        return WindowModel(self.depth_terms, not self.depth_terms, sensor.variance_power, focus)
 
     @abstractmethod
     def measure(self, sensor: Sensor, frame: InputFrame, points: Floats) -> PointDepth:

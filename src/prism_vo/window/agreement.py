@@ -69,7 +69,7 @@ def _observations(window: WindowContents) -> _Observations:
     q_sigma = np.sqrt(window.balance.noise2 * shared / p.photometric_curvature)
     depth, q = window.depth(p), p.inv_depth
     if depth is not None:  # at the minimum the slopes of both kinds of residuals cancel
-        q = q + depth.weight * depth.residuals(q).b / p.photometric_curvature
+        q = q + depth.weight * depth.residuals(q, window.focus_shift).b / p.photometric_curvature
     w = 1.0 / (view.alpha + view.beta * p.measured)
     w_sigma = view.beta * w * w / np.sqrt(window.depth_information(p))
     usable = (q > 0) & (q_sigma < LARGEST_RELATIVE_SIGMA * q)
@@ -100,7 +100,7 @@ def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
     return DepthAgreement(
         float(intercept),
         float(sigma[0]),
-        view.w_infinity,
+        window.focus.view.w_infinity,
         float(slope / view.kappa),
         float(sigma[1] / view.kappa),
         float(1.4826 * np.median(np.abs(residual))),

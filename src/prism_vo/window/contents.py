@@ -10,6 +10,8 @@ import numpy as np
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.types import PosedFrame
 from prism_vo.window.balance import EtaBalance
@@ -18,6 +20,7 @@ from prism_vo.window.keyframe import BLOCK, Keyframe
 from prism_vo.window.state import CameraBlock, State
 from prism_vo.window.terms.brightness import BrightnessTerm
 from prism_vo.window.terms.depth import DepthTerm, information_at_estimate
+from prism_vo.window.terms.focus import FocusPrior
 from prism_vo.window.terms.photometric import PhotometricTerm
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
@@ -32,22 +35,26 @@ class WindowModel:
     depth_terms: bool = True
     scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
     variance_power: float = 0.0  # of the sensor
+    focus_sigma: float = 0.0  # mm, of the focus about that of the camera file; 0: it is not estimated
 
 
 class WindowContents:
     """Keyframes, points, candidates, prior. Poses are those of the totally focused view: T_view_world."""
 
     def __init__(
-        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
+        self, focus: FocusModel, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
-        self.view, self.plane, self.config, self.model = view, view.image_plane, config, model
+        self.focus, self.config, self.model = focus, config, model
+        view = focus.view
         self.images = np.zeros((config.keyframes + 1, view.height, view.width, 3), np.float32)
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
         self.candidates = Candidates.empty()
-        self.camera = CameraBlock()
+        estimated = np.zeros(1 if model.focus_sigma > 0 else 0)
+        self.camera = CameraBlock(estimated, estimated.copy())
         self.prior = Prior.blank(0, len(self.camera))
         self.balance = EtaBalance(config)
+        self.focus_is_free = False  # held until measured depth and parallax can be compared
         self.next_id = first_id
 
     def insert(self, posed: PosedFrame, fixed: bool = False) -> None:
@@ -70,6 +77,21 @@ class WindowContents:
         self.next_id += 1
         self.points = self.points.with_keyframe()
         self.prior = self.prior.with_new_keyframe()
+
+    @property
+    def focus_shift(self) -> float:
+        """δ, mm; 0 if it is not estimated."""
+        return float(self.camera.value[0]) if len(self.camera) else 0.0
+
+    @property
+    def view(self) -> FocusedView:
+        """The view with the focus as it is estimated now."""
+        return self.focus.at(self.focus_shift) if len(self.camera) else self.focus.view
+
+    @property
+    def plane(self) -> Pinhole:
+        """The keyframes' images as pinhole images."""
+        return self.view.image_plane
 
     @property
     def eta(self) -> float:
@@ -106,7 +128,7 @@ class WindowContents:
         if not self.model.depth_terms:
             return None
         information = self.depth_information(points)
-        return DepthTerm(self.view, points.measured, information, self.eta, self.config.depth_huber)
+        return DepthTerm(self.focus, points.measured, information, self.eta, self.config.depth_huber)
 
     def point_terms(self, points: Points) -> tuple[Term, ...]:
         """All terms but the photometric one that some points are part of: what leaves with them."""
@@ -125,7 +147,9 @@ class WindowContents:
 
     def energy(self, depth: DepthTerm | None) -> WindowEnergy:
         """All terms."""
-        others = (self.brightness(), self.prior)
+        others: tuple[Term, ...] = (self.brightness(), self.prior)
+        if len(self.camera):
+            others = (*others, FocusPrior(self.balance.noise2 / self.model.focus_sigma**2))
         return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
 
     def least_curvature(self) -> float:
@@ -135,7 +159,7 @@ class WindowContents:
     def free_variables(self) -> Mask:
         """All variables but those of the fixed keyframe (the gauge)."""
         free = np.repeat([not k.fixed for k in self.keyframes], BLOCK)
-        return np.concatenate([free, np.ones(len(self.camera), np.bool_)])
+        return np.concatenate([free, np.full(len(self.camera), self.focus_is_free)])
 
     def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
-from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.points.pattern import IN, OUTSIDE
 from prism_vo.points.records import Candidates, Points
@@ -41,9 +41,9 @@ class Window(WindowContents):
     """State of the back end and its events."""
 
     def __init__(
-        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
+        self, focus: FocusModel, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
-        super().__init__(view, config, model, first_id)
+        super().__init__(focus, config, model, first_id)
         self.spacing = Spacing()
 
     def add(self, posed: PosedFrame) -> WindowChange:
@@ -56,6 +56,10 @@ class Window(WindowContents):
         reduced, _ = solved.system.reduced()
         scale_sigma = self._note_uncertainty(reduced)
         agreement = depth_agreement(self)
+        if agreement is not None and len(self.camera):
+            slope = abs(self.focus.slopes(0.0)[0])
+            known = agreement.intercept_sigma / slope < 0.25 * self.model.focus_sigma
+            self.focus_is_free = self.focus_is_free or (known and len(self.keyframes) >= 5)
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
@@ -116,7 +120,7 @@ class Window(WindowContents):
                 root = np.sqrt(np.quantile(residuals.energy[counted, n], ENERGY_QUANTILE))
                 limit = (0.5 * USUAL_ROOT + 0.5 * QUANTILE_FACTOR * root) ** 2
                 self.keyframes[n] = replace(keyframe, outlier_energy=float(limit))
-        curvature = None if depth is None else depth.residuals(self.points.inv_depth).h
+        curvature = None if depth is None else depth.residuals(self.points.inv_depth, self.focus_shift).h
         self.balance.update(residuals, self.points, curvature)
 
     def _note_uncertainty(self, reduced: Array) -> float:
@@ -169,7 +173,7 @@ class Window(WindowContents):
         k, variance = self.keyframes[here], self.depth_variance(self.points)
         maps = depth_map(self.plane, self.hosts, here, self.points, variance, self.candidates)
         image = np.ascontiguousarray(self.images[k.slot][..., 0])
-        return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, image, *maps)
+        return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, self.plane, image, *maps)
 
     def depth_variance(self, points: Points) -> Array:
         """σ²(q) of active points."""
