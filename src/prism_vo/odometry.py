@@ -16,7 +16,7 @@ from prism_vo.config import Config
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.focus import FocusModel, FocusUncertainty
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
@@ -32,7 +32,6 @@ from prism_vo.variants import VARIANTS
 from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
 
-FOCUS_SIGMA = 0.02  # mm
 LEAST_POINTS = 30  # to start a segment with
 Status = Literal["ok", "keyframe", "lost", "recovered"]
 
@@ -125,14 +124,17 @@ class Odometry:
         """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
         with self.watch("trace"):
             self.window.trace(posed)
-        candidates = self.selector.begin(posed.frame, self.window.view)
+        view = self.window.view
+        candidates = self.selector.begin(posed.frame, view)
         with self.watch("optimise"):
             change = self.window.add(posed)
         self.map.take(change)
+        if change.rescaling is not None:
+            self.motion = self.motion.scaled(change.rescaling.factor)
         with self.watch("refine"):
             self.map.unrefined.refine(self.window.keyframes, self.window.locate)
         with self.watch("wait"):
-            self.window.adopt(candidates())
+            self.window.adopt(candidates(), view)
         self._track_against_newest(posed.frame)
         return change.report
 
@@ -149,7 +151,7 @@ class Odometry:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, self.motion.T_view_world, np.zeros(2)), fixed=True)
-        window.adopt(self.selector.first(frame, window.view))
+        window.adopt(self.selector.first(frame, window.view), window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
             return self._report(frame, "lost", None, None)
@@ -184,9 +186,9 @@ class Odometry:
         return self._report(frame, "lost", track, None)
 
     def _new_window(self, first_id: int) -> Window:
-        model = self.variant.model(self.sensor, FOCUS_SIGMA if self.config.calibrate == "focus" else 0.0)
-        window = Window(FocusModel(self.view, self.camera), self.config.window, model, first_id)
-        return window
+        focus = FocusUncertainty.of(self.camera) if self.config.calibrate == "focus" else None
+        model = self.variant.model(self.sensor, focus)
+        return Window(FocusModel(self.view, self.camera), self.config.window, model, first_id)
 
     def _report(
         self,

@@ -20,6 +20,7 @@ from prism_vo.trajectory import Trajectory
 from prism_vo.types import PosedFrame
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.keyframe import Keyframe
+from prism_vo.window.refocus import Rescaling
 from prism_vo.window.report import WindowChange
 
 
@@ -47,11 +48,24 @@ class Map:
         self.unrefined.add(placed, posed)
 
     def take(self, change: WindowChange) -> None:
-        """What left the window."""
+        """What left the window, and what it learnt about the lengths before."""
+        if change.rescaling is not None:
+            self._rescale(change.rescaling)
         if change.finished is not None:
             self.points.append(change.finished)
         if change.conditional is not None:
             self.conditionals.append(change.conditional)
+
+    def _rescale(self, r: Rescaling) -> None:
+        """The lengths of a segment were wrong by a factor: keyframes, frames and points since its first keyframe."""
+        self.T_view_world = {
+            k: se3.scaled(T, r.origin, r.factor) if k >= r.first else T for k, T in self.T_view_world.items()
+        }
+        self.conditionals = [c.scaled(r.origin, r.factor) if min(c.left) >= r.first else c for c in self.conditionals]
+        for frame in self.frames:
+            if frame.keyframe >= r.first:
+                frame.T_frame_ref = se3.scaled(frame.T_frame_ref, np.zeros(3), r.factor)
+        self.points = [p.scaled(r.factor, r.first) for p in self.points]
 
     def follow(self, keyframes: Iterable[Keyframe]) -> None:
         """The poses of the keyframes in the window, as they are now."""

@@ -2,46 +2,82 @@
 """What a moved focus does to a view: the main lens stands at b_L0 + δ instead of b_L0.
 
 Heat, transport or a touched ring move lenses by micrometres, and each of them shifts the virtual depth of everything by
-1/B (docs/camera-model.md, eq. 5 and 6). The decoder does not notice: it measures stereo slopes, which mean other depths.
+1/B (docs/camera-model.md, eq. 5 and 6). The decoder does not notice: stereo slopes stay what they are and mean other
+depths.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.camera import MM, PlenopticCamera
 from prism_vo.optics.view import FocusedView
 
-STEP = 1e-3  # mm, of the numeric derivatives: a micrometre
+USUAL_SIGMA = 3e-3  # mm: what a careful calibration leaves
+ITERATIONS = 20  # of Newton's method; w_∞ is nearly straight in δ
+
+
+class FocusSlopes(NamedTuple):
+    """Derivatives by δ, per mm."""
+
+    w_infinity: float
+    kappa: float  # m
+
+
+@dataclass(frozen=True)
+class FocusUncertainty:
+    """How well a camera file knows the focus."""
+
+    sigma: float  # mm, of b_L0 with all else as in the file
+    stated: bool  # by the file
+
+    @classmethod
+    def of(cls, camera: PlenopticCamera) -> FocusUncertainty:
+        """What the file says; if it says nothing it is believed until the images contradict it."""
+        stated = camera.calibration.uncertainty or {}
+        if isinstance(sigma := stated.get("w_infinity"), float) and sigma > 0:
+            slope = FocusModel(camera.view("central"), camera).slopes(0.0).w_infinity
+            return cls(sigma / abs(slope), True)
+        return cls(USUAL_SIGMA, False)
 
 
 @dataclass(frozen=True)
 class FocusModel:
-    """A view as a function of the focus shift δ (mm): w_∞, κ and the focal length follow it, slopes stay."""
+    """A view as a function of the focus shift δ (mm): w_∞, κ and the focal length follow it, stereo slopes stay."""
 
     view: FocusedView  # at δ = 0
     camera: PlenopticCamera
 
     def at(self, shift: float) -> FocusedView:
-        """The view with the lens moved away from the micro-lenses by ``shift`` mm."""
-        now, file = self._view(shift), self._view(0.0)
+        """The view with the lens moved away from the micro-lenses by ``shift`` mm (eq. 5)."""
+        if shift == 0.0 or self.view.name == "focal":
+            w = self.view.w_infinity + shift * self.slopes(0.0).w_infinity
+            return self.view if shift == 0.0 else replace(self.view, w_infinity=w)
+        f, b, B = self._lengths
+        longer = (b + shift + B) / (b + B)
         return replace(
             self.view,
-            focal_px=self.view.focal_px * now.focal_px / file.focal_px,
-            w_infinity=self.view.w_infinity + (now.w_infinity - file.w_infinity),
-            kappa=self.view.kappa * now.kappa / file.kappa,
+            focal_px=self.view.focal_px * longer,
+            w_infinity=self.view.w_infinity + ((b + shift + B) * (f - b - shift) - (b + B) * (f - b)) / (B * f),
+            kappa=self.view.kappa * longer * (b + shift) / b,
         )
 
-    def slopes(self, shift: float) -> tuple[float, float]:
-        """dw_∞/dδ and dκ/dδ (m), per mm."""
-        less, more = self.at(shift - STEP), self.at(shift + STEP)
-        return (
-            (more.w_infinity - less.w_infinity) / (2 * STEP),
-            (more.kappa - less.kappa) / (2 * STEP),
-        )
+    def slopes(self, shift: float) -> FocusSlopes:
+        """dw_∞/dδ and dκ/dδ at a shift."""
+        f, b, B = self._lengths
+        if self.view.name == "focal":
+            return FocusSlopes(-1.0 / B, 0.0)
+        return FocusSlopes((f - 2.0 * (b + shift) - B) / (B * f), (2.0 * (b + shift) + B) / B * MM)
 
-    def _view(self, shift: float) -> FocusedView:
-        lens = self.camera.calibration.main_lens
-        moved = lens.model_copy(update={"mla_distance_mm": lens.mla_distance_mm + shift})
-        calibration = self.camera.calibration.model_copy(update={"main_lens": moved})
-        return PlenopticCamera.from_calibration(calibration).view(self.view.name)
+    def shift_of(self, w_infinity: float) -> float:
+        """The shift (mm) at which the view has this w_∞."""
+        shift = 0.0
+        for _ in range(ITERATIONS):
+            shift += (w_infinity - self.at(shift).w_infinity) / self.slopes(shift).w_infinity
+        return shift
+
+    @property
+    def _lengths(self) -> tuple[float, float, float]:
+        """f_L, b_L0 and B, mm."""
+        return self.camera.f_L, self.camera.b_L0, self.camera.B

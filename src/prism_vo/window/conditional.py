@@ -10,11 +10,12 @@ matrix a keyframe.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo import se3
 from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import jacobi_scale, scaled
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
@@ -52,6 +53,19 @@ class ConditionalPoses:
             np.array([keyframes[k].pose for k in leaving]),
             np.array([keyframes[k].pose for k in staying]),
             gain[np.ix_(pose_m, pose_r)],
+        )
+
+    def scaled(self, origin: Array, factor: float) -> ConditionalPoses:
+        """In a world that grew by a factor about a point."""
+
+        def grown(poses: Array) -> Array:
+            return np.array([se3.scaled(T, origin, factor) for T in poses]).reshape(-1, 4, 4)
+
+        lengths = np.array([factor] * 3 + [1.0] * 3)
+        rows, columns = np.tile(lengths, len(self.left)), np.tile(lengths, len(self.stayed))
+        gain = self.gain * rows[:, None] / columns
+        return replace(
+            self, left_poses=grown(self.left_poses), stayed_poses=grown(self.stayed_poses), gain=gain
         )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from prism_vo import se3
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
-from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.focus import FocusModel, FocusUncertainty
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.types import PosedFrame
@@ -25,6 +26,7 @@ from prism_vo.window.terms.photometric import PhotometricTerm
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
 
+MOVED_SIGMA = 0.05  # mm, of a focus that is not the one of the camera file
 LARGEST_SIGMA = 0.5  # 1/m, of an inverse depth that counts as known
 
 
@@ -35,7 +37,7 @@ class WindowModel:
     depth_terms: bool = True
     scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
     variance_power: float = 0.0  # of the sensor
-    focus_sigma: float = 0.0  # mm, of the focus about that of the camera file; 0: it is not estimated
+    focus: FocusUncertainty | None = None  # of the camera file; None: the focus is not estimated
 
 
 class WindowContents:
@@ -50,16 +52,20 @@ class WindowContents:
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
         self.candidates = Candidates.empty()
-        estimated = np.zeros(1 if model.focus_sigma > 0 else 0)
+        estimated = np.zeros(0 if model.focus is None else 1)
         self.camera = CameraBlock(estimated, estimated.copy())
         self.prior = Prior.blank(0, len(self.camera))
         self.balance = EtaBalance(config)
         self.focus_is_free = False  # held until measured depth and parallax can be compared
-        self.next_id = first_id
+        self.focus_has_moved = False  # the camera file is wrong about it
+        self.first_id = self.next_id = first_id
+        self.origin = np.zeros(3)  # centre of the first keyframe
 
     def insert(self, posed: PosedFrame, fixed: bool = False) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it."""
         frame, slot = posed.frame, self._free_slot()
+        if self.next_id == self.first_id:
+            self.origin = se3.inverse(posed.T_view_world)[:3, 3]
         self.images[slot] = frame.image
         self.keyframes.append(
             Keyframe(
@@ -148,8 +154,9 @@ class WindowContents:
     def energy(self, depth: DepthTerm | None) -> WindowEnergy:
         """All terms."""
         others: tuple[Term, ...] = (self.brightness(), self.prior)
-        if len(self.camera):
-            others = (*others, FocusPrior(self.balance.noise2 / self.model.focus_sigma**2))
+        if self.model.focus is not None:
+            sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.sigma
+            others = (*others, FocusPrior(self.balance.noise2 / sigma**2))
         return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
 
     def least_curvature(self) -> float:

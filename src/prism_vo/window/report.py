@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.conditional import ConditionalPoses
+from prism_vo.window.refocus import Rescaling
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,4 @@ class WindowChange:
     report: MappingReport
     finished: FinishedPoints | None
     conditional: ConditionalPoses | None
+    rescaling: Rescaling | None = None  # before anything left

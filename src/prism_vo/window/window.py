@@ -10,6 +10,7 @@ import numpy as np
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.points.pattern import IN, OUTSIDE
 from prism_vo.points.records import Candidates, Points
@@ -17,13 +18,15 @@ from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame
 from prism_vo.window.activation import Spacing, activate, at_scale_of
-from prism_vo.window.agreement import depth_agreement
+from prism_vo.window.agreement import DepthAgreement, depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
+from prism_vo.window.focus_watch import FocusWatch
 from prism_vo.window.leaving import choose_leaving
 from prism_vo.window.locate import locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
+from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_the_start, seen_in
 from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
@@ -34,6 +37,8 @@ USUAL_ROOT, QUANTILE_FACTOR = (
     26.0,
     1.5,
 )  # root of the outlier energy: mean of a constant and of this factor · root
+RECENT = 3  # keyframes in which a change of the focus shows first
+LEAST_KEYFRAMES = 5  # before the focus is estimated
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 
 
@@ -45,6 +50,8 @@ class Window(WindowContents):
     ) -> None:
         super().__init__(focus, config, model, first_id)
         self.spacing = Spacing()
+        self.focus_watch = FocusWatch()
+        self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     def add(self, posed: PosedFrame) -> WindowChange:
         """A keyframe comes in: activate, minimise, marginalise; returns what left."""
@@ -53,13 +60,13 @@ class Window(WindowContents):
         depth = self.depth(self.points)
         solved = self._minimise(depth)
         self._learn(solved, depth)
+        agreement = depth_agreement(self, self._first_compared())
+        rescaling = self._follow_focus(agreement)
+        if self.focus_watch.refocus is not None:
+            depth = self.depth(self.points)
+            solved = self._minimise(depth)
         reduced, _ = solved.system.reduced()
         scale_sigma = self._note_uncertainty(reduced)
-        agreement = depth_agreement(self)
-        if agreement is not None and len(self.camera):
-            slope = abs(self.focus.slopes(0.0)[0])
-            known = agreement.intercept_sigma / slope < 0.25 * self.model.focus_sigma
-            self.focus_is_free = self.focus_is_free or (known and len(self.keyframes) >= 5)
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
@@ -82,7 +89,28 @@ class Window(WindowContents):
             scale_sigma=scale_sigma,
             agreement=agreement,
         )
-        return WindowChange(report, finished, conditional)
+        return WindowChange(report, finished, conditional, rescaling)
+
+    def _first_compared(self) -> int:
+        """Id of the first keyframe whose depths are compared with parallax: a change shows in the newest ones."""
+        recent = self.keyframes[-RECENT].id if len(self.keyframes) >= RECENT else self.first_id
+        return max(recent, self.focus_since) if self.focus_watch.trusted else self.focus_since
+
+    def _follow_focus(self, agreement: DepthAgreement | None) -> Rescaling | None:
+        """Go over to another focus if depth and parallax show one; free it where it can be estimated."""
+        if self.model.focus is None:
+            return None
+        self.focus_watch = self.focus_watch.after(agreement, self.focus, self.focus_shift)
+        refocus = self.focus_watch.refocus
+        if refocus is None:
+            known = agreement is not None and len(self.keyframes) >= LEAST_KEYFRAMES
+            self.focus_is_free = self.focus_is_free or (known and self.model.focus.stated)
+            return None
+        if refocus.factor != 1.0:
+            return correct_from_the_start(self, refocus)
+        self.focus_since = self._first_compared()
+        change_from_here(self, refocus, self.focus_since)
+        return None
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
@@ -144,8 +172,9 @@ class Window(WindowContents):
 
     # --- candidates ------------------------------------------------------------------------------------------
 
-    def adopt(self, new: Candidates) -> None:
-        """Candidates selected in the newest keyframe."""
+    def adopt(self, new: Candidates, view: FocusedView) -> None:
+        """Candidates selected in the newest keyframe, whose depths were computed with ``view``."""
+        new = seen_in(new, view, self.view)
         if self.model.scale_is_gauge:
             new = at_scale_of(self, new)
         self.candidates = self.candidates.joined(new.hosted_in(len(self.keyframes) - 1))
