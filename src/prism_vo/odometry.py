@@ -131,8 +131,10 @@ class Odometry:
         self.map.take(change)
         if change.rescaling is not None:
             self.motion = self.motion.scaled(change.rescaling.factor)
+            self.map.unrefined.again()
         with self.watch("refine"):
-            self.map.unrefined.refine(self.window.keyframes, self.window.locate)
+            undecided = not self.window.focus_is_settled
+            self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
             self.window.adopt(candidates(), view)
         self._track_against_newest(posed.frame)
@@ -144,7 +146,7 @@ class Odometry:
             self.reference = self.tracker.reference(self.window.keyframe_depth(), frame.pyramid)
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
-        self.map.follow(self.window.keyframes)
+        self.map.follow(self.window.keyframes, self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
@@ -225,4 +227,6 @@ class Odometry:
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""
-        return self.map.cloud(self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1))
+        return self.map.cloud(
+            self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1)
+        )

@@ -29,6 +29,9 @@ class Unrefined:
     """Frames since the last keyframe."""
 
     waiting: list[tuple[PlacedFrame, PosedFrame]] = field(default_factory=list)
+    refined: list[tuple[PlacedFrame, PosedFrame]] = field(
+        default_factory=list
+    )  # that may have to be located again
 
     def add(self, placed: PlacedFrame, posed: PosedFrame) -> None:
         """One more."""
@@ -37,10 +40,17 @@ class Unrefined:
 
     def clear(self) -> None:
         """They keep their tracked poses."""
-        self.waiting = []
+        self.waiting, self.refined = [], []
 
-    def refine(self, keyframes: Iterable[Keyframe], locate: Locate) -> None:
-        """Locate all of them against the optimised points; those whose keyframe has left keep their pose."""
+    def again(self) -> None:
+        """The points that frames were located against have changed all at once."""
+        self.waiting, self.refined = [*self.refined, *self.waiting], []
+
+    def refine(self, keyframes: Iterable[Keyframe], locate: Locate, keep: bool = False) -> None:
+        """Locate all of them against the optimised points; those whose keyframe has left keep their pose.
+
+        ``keep``: they may have to be located again.
+        """
         poses = {k.id: k.pose for k in keyframes}
         for placed, posed in self.waiting:
             if placed.keyframe not in poses:
@@ -49,4 +59,5 @@ class Unrefined:
             located = locate(replace(posed, T_view_world=placed.T_frame_ref @ reference))
             if located is not None:
                 placed.T_frame_ref = se3.renormalised(located @ se3.inverse(reference))
-        self.clear()
+        refined = [*self.refined, *self.waiting][-MOST:] if keep else []
+        self.waiting, self.refined = [], refined

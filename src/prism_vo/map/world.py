@@ -31,6 +31,9 @@ class Map:
     T_view_world: dict[int, Array] = field(default_factory=dict)
     keyframe_times: dict[int, float] = field(default_factory=dict)
     conditionals: list[ConditionalPoses] = field(default_factory=list)
+    cameras: dict[int, Array] = field(
+        default_factory=dict
+    )  # numbers of the camera, by the first keyframe with them
     frames: list[PlacedFrame] = field(default_factory=list)
     points: list[FinishedPoints] = field(default_factory=list)
     unrefined: Unrefined = field(default_factory=Unrefined)
@@ -61,14 +64,17 @@ class Map:
         self.T_view_world = {
             k: se3.scaled(T, r.origin, r.factor) if k >= r.first else T for k, T in self.T_view_world.items()
         }
-        self.conditionals = [c.scaled(r.origin, r.factor) if min(c.left) >= r.first else c for c in self.conditionals]
+        self.conditionals = [
+            c.scaled(r.origin, r.factor) if min(c.left) >= r.first else c for c in self.conditionals
+        ]
         for frame in self.frames:
             if frame.keyframe >= r.first:
                 frame.T_frame_ref = se3.scaled(frame.T_frame_ref, np.zeros(3), r.factor)
         self.points = [p.scaled(r.factor, r.first) for p in self.points]
 
-    def follow(self, keyframes: Iterable[Keyframe]) -> None:
-        """The poses of the keyframes in the window, as they are now."""
+    def follow(self, keyframes: Iterable[Keyframe], camera: Array, since: int) -> None:
+        """The poses of the keyframes in the window, and the camera's numbers since a keyframe, as they are now."""
+        self.cameras[since] = camera
         for keyframe in keyframes:
             self.T_view_world[keyframe.id] = keyframe.pose
             self.keyframe_times[keyframe.id] = keyframe.time
@@ -77,7 +83,7 @@ class Map:
 
     def poses(self) -> dict[int, Array]:
         """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
-        return smoothed(self.T_view_world, self.conditionals)
+        return smoothed(self.T_view_world, self.conditionals, self.cameras)
 
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""

@@ -59,7 +59,8 @@ class FocusModel:
         return replace(
             self.view,
             focal_px=self.view.focal_px * longer,
-            w_infinity=self.view.w_infinity + ((b + shift + B) * (f - b - shift) - (b + B) * (f - b)) / (B * f),
+            w_infinity=self.view.w_infinity
+            + ((b + shift + B) * (f - b - shift) - (b + B) * (f - b)) / (B * f),
             kappa=self.view.kappa * longer * (b + shift) / b,
         )
 

@@ -59,7 +59,9 @@ class Reference:
         light = _brightness_reference(
             planes[BRIGHTNESS_LEVEL], pyramid[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         )
-        return cls(keyframe.id, keyframe.T_view_world, keyframe.affine, keyframe.exposure, planes, pixels, light)
+        return cls(
+            keyframe.id, keyframe.T_view_world, keyframe.affine, keyframe.exposure, planes, pixels, light
+        )
 
     def place(self, frame: Frame, T_frame_ref: Array, brightness: Brightness) -> PosedFrame:
         """A frame that was aligned with this reference."""

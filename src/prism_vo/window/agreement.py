@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.optics.view import FocusedView
 from prism_vo.points.pattern import IN
 from prism_vo.points.records import Points
 from prism_vo.window.contents import WindowContents
 
-LEAST_POINTS = 150
+LEAST_POINTS = 60
 LEAST_KEYFRAMES = 3  # beside its host that a point is seen in … and so in the window
 LARGEST_RELATIVE_SIGMA = 0.08  # of q from parallax: beyond it the error is not Gaussian in q
 HUBER = 2.0  # σ
@@ -109,3 +110,17 @@ def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
         len(seen.q),
         float(np.median(seen.q)),
     )
+
+
+def depth_factor(window: WindowContents, view: FocusedView) -> float:
+    """By which distances from parallax must be multiplied to agree with those measured in a view; 1 if none do both."""
+    seen = _observations(window, 0)
+    log_factor = 0.0
+    for _ in range(ITERATIONS if len(seen.q) else 0):
+        q = seen.q * np.exp(-log_factor)
+        difference, slope = seen.rho - view.inv_virtual_depth(q), view.inv_virtual_depth_slope(q)
+        variance = seen.rho_variance + slope**2 * seen.q_variance
+        weight = np.minimum(1.0, HUBER / np.maximum(np.abs(difference) / np.sqrt(variance), HUBER)) / variance
+        row = -slope * q
+        log_factor += float((weight * row * difference).sum() / (weight * row * row).sum())
+    return float(np.exp(log_factor))

@@ -155,9 +155,14 @@ class WindowContents:
         """All terms."""
         others: tuple[Term, ...] = (self.brightness(), self.prior)
         if self.model.focus is not None:
-            sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.sigma
-            others = (*others, FocusPrior(self.balance.noise2 / sigma**2))
+            others = (*others, self.focus_prior())
         return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
+
+    def focus_prior(self) -> FocusPrior:
+        """The focus about that of the camera file."""
+        assert self.model.focus is not None
+        sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.sigma
+        return FocusPrior(self.balance.noise2 / sigma**2)
 
     def least_curvature(self) -> float:
         """Curvature below which a depth is not known, at the present noise."""

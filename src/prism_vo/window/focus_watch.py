@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the focus is still the one that distances are computed with, judged keyframe by keyframe.
 
-A camera file without a statement of its uncertainty is believed until depth and parallax contradict it: estimating the
-focus costs certainty of scale, and most recordings are made with the camera as it was calibrated. A contradiction comes
-in two kinds. Where depth and parallax never agreed, the focus was wrong from the first frame, and everything since is
-too large or too small by one factor. Where they did agree before, the lens has moved in between, and the past is right.
+A camera file that does not state its uncertainty is believed until depth and parallax contradict it: estimating the
+focus costs certainty of scale, and most recordings are made with the camera as it was calibrated. Contradictions come
+in three kinds. If depth and parallax never agreed, the focus was wrong from the first frame, and all lengths since are
+wrong by one factor. If they did agree but the newest keyframes do not, the lens has moved, and the past is right. If a
+difference too small to be seen before has become certain over many keyframes, it is enough to estimate it from now on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -17,18 +19,25 @@ from prism_vo.optics.focus import FocusModel
 from prism_vo.window.agreement import DepthAgreement
 
 SYSTEMATIC = 0.001  # of w_∞: what errors that all depths share may come to
-AGREE, CONTRADICT = 2.0, 4.0  # standard deviations
+OPTIMISM = 2.0  # of the window's σ: residuals of one patch, and depths of one surface, repeat their errors
+AGREE, CONTRADICT, CERTAIN = 2.0, 4.0, 8.0  # standard deviations
 KNOWN = 2.5e-3  # mm: agreement known less well than this proves nothing
-LARGEST_SLOPE_SIGMA = 0.1  # of κ, relative: else the factor of the past is not known
-CONTRADICTIONS = 2  # keyframes in a row
+IN_A_ROW = 2  # keyframes that must contradict, unless one is certain
+LEAST_KEYFRAMES = 5  # before anything is concluded
+Verdict = Literal["as it was", "wrong from the start", "has changed", "differs a little"]
 
 
 @dataclass(frozen=True)
-class Refocus:
-    """The focus that depth and parallax show."""
+class FocusEstimate:
+    """The focus shift as a whole run shows it."""
 
     shift: float  # δ, mm
-    factor: float  # by which all lengths so far were wrong; 1: they were right
+    sigma: float  # mm; what all depths share included, the camera file left out
+
+
+def honest_sigma(sigma: float, focus: FocusModel) -> float:
+    """σ(δ) in mm, from the one that the window's equations give."""
+    return float(np.hypot(OPTIMISM * sigma, SYSTEMATIC / abs(focus.slopes(0.0).w_infinity)))
 
 
 @dataclass(frozen=True)
@@ -36,24 +45,32 @@ class FocusWatch:
     """What was seen of the focus so far. Immutable: every keyframe makes a new one."""
 
     trusted: bool = False  # depth and parallax have agreed
-    contradictions: int = 0  # keyframes in a row
-    refocus: Refocus | None = None  # the last keyframe showed that the focus is another one
+    keyframes: int = 1
+    contradictions: int = 0  # of the newest keyframes, in a row
+    verdict: Verdict = "as it was"
 
-    def after(self, seen: DepthAgreement | None, focus: FocusModel, shift: float) -> FocusWatch:
-        """One more keyframe, compared at the present focus shift (mm)."""
-        if seen is None:
-            return replace(self, refocus=None)
-        view = focus.at(shift)
-        sigma = float(np.hypot(seen.intercept_sigma, SYSTEMATIC))
-        excess = abs(seen.intercept - view.w_infinity) / sigma
-        if excess < CONTRADICT:
-            known = sigma < KNOWN * abs(focus.slopes(shift).w_infinity)
-            return FocusWatch(self.trusted or (known and excess < AGREE))
-        count = self.contradictions + 1
-        sure = self.trusted or seen.slope_ratio_sigma < LARGEST_SLOPE_SIGMA * seen.slope_ratio
-        if count < CONTRADICTIONS or not sure:
-            return replace(self, contradictions=count, refocus=None)
-        found = focus.shift_of(seen.intercept)
-        slope = seen.slope_ratio * view.kappa
-        factor = 1.0 if self.trusted else focus.at(found).kappa / slope
-        return FocusWatch(True, 0, Refocus(found, factor))
+    def after(
+        self, focus: FocusModel, shift: float, found: FocusEstimate, recent: DepthAgreement | None
+    ) -> FocusWatch:
+        """One more keyframe: what all of them show, and what the newest ones do, against the present shift (mm)."""
+        watch = replace(self, keyframes=self.keyframes + 1, verdict="as it was")
+        if watch.keyframes < LEAST_KEYFRAMES:
+            return watch
+        if self.trusted and recent is not None:
+            sigma = float(np.hypot(recent.intercept_sigma, SYSTEMATIC))
+            watch = watch._counting(abs(recent.intercept - focus.at(shift).w_infinity) / sigma)
+            if watch.verdict == "has changed":
+                return watch
+        difference = abs(found.shift - shift) / found.sigma
+        if difference > CONTRADICT:
+            return replace(
+                watch, trusted=True, verdict="differs a little" if self.trusted else "wrong from the start"
+            )
+        return replace(watch, trusted=self.trusted or (difference < AGREE and found.sigma < KNOWN))
+
+    def _counting(self, sigmas: float) -> FocusWatch:
+        """The newest keyframes contradict by so many σ."""
+        count = self.contradictions + 1 if sigmas > CONTRADICT else 0
+        if sigmas > CERTAIN or count >= IN_A_ROW:
+            return replace(self, contradictions=0, verdict="has changed")
+        return replace(self, contradictions=count)

@@ -11,8 +11,8 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.records import Candidates
+from prism_vo.window.agreement import depth_factor
 from prism_vo.window.contents import WindowContents
-from prism_vo.window.focus_watch import Refocus
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.state import CameraBlock
 from prism_vo.window.terms.prior import Prior
@@ -27,14 +27,15 @@ class Rescaling:
     first: int  # id of the first keyframe it is about
 
 
-def correct_from_the_start(window: WindowContents, refocus: Refocus) -> Rescaling:
+def correct_from_the_start(window: WindowContents, shift: float) -> Rescaling:
     """The focus was another one from the first keyframe on: what the window knows is rescaled, its prior forgotten.
 
     The prior was made with depths that meant something else; the points in the window know the new focus better.
     """
-    before, factor = window.view, refocus.factor
+    before = window.view
+    _set_focus(window, shift)
+    factor = depth_factor(window, window.view)
     rescaling = Rescaling(factor, window.origin, window.first_id)
-    _set_focus(window, refocus.shift)
     moved = [se3.scaled(k.pose, window.origin, factor) for k in window.keyframes]
     window.keyframes = [
         replace(
@@ -53,10 +54,10 @@ def correct_from_the_start(window: WindowContents, refocus: Refocus) -> Rescalin
     return rescaling
 
 
-def change_from_here(window: WindowContents, refocus: Refocus, first: int) -> None:
+def change_from_here(window: WindowContents, shift: float, first: int) -> None:
     """The focus changed at keyframe ``first``: older depth measurements belong to the old one and say no more."""
     before = window.view
-    _set_focus(window, refocus.shift)
+    _set_focus(window, shift)
     window.prior = window.prior.without_camera()
     old = np.array([k.id < first for k in window.keyframes])
     p, c = window.points, window.candidates

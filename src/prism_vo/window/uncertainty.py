@@ -13,6 +13,8 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import inverse
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
+LEAST_SHARE = 1e-3  # of the information about the focus that must come from the images
+
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -24,7 +26,12 @@ class Uncertainty:
 
 
 def uncertainty_of(keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float) -> Uncertainty | None:
-    """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty."""
+    """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty.
+
+    Numbers of the camera that are held are not known because of that: they count as free, with their prior.
+    """
+    free = free.copy()
+    free[BLOCK * len(keyframes) :] = True
     inner = inverse(h[np.ix_(free, free)]) if free.any() else None
     if inner is None:
         return None
@@ -34,6 +41,28 @@ def uncertainty_of(keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: 
     camera = slice(BLOCK * len(keyframes), None)
     poses = np.array([covariance[r, r] for r in rows])
     return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance))
+
+
+def focus_estimate(
+    reduced: tuple[Array, Array], free: Mask, shift: float, prior: float, noise2: float
+) -> tuple[float, float] | None:
+    """Focus shift and its σ (mm) as the images alone show them, from the reduced equations at the present ``shift``.
+
+    The focus is their last variable, held or not; ``prior``: information of the camera file in them. None: the images
+    show nothing.
+    """
+    h, b = reduced
+    free = free.copy()
+    free[-1] = True
+    inner = inverse(h[np.ix_(free, free)])
+    if inner is None:
+        return None
+    precision = 1.0 / inner[-1, -1]
+    own = precision - prior
+    if own < LEAST_SHARE * precision:
+        return None
+    with_prior = shift - float(inner[-1] @ b[free])
+    return with_prior * precision / own, float(np.sqrt(noise2 / own))
 
 
 def _scale_sigma(keyframes: Sequence[Keyframe], covariance: Array) -> float:

@@ -22,7 +22,7 @@ from prism_vo.window.agreement import DepthAgreement, depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
-from prism_vo.window.focus_watch import FocusWatch
+from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
 from prism_vo.window.leaving import choose_leaving
 from prism_vo.window.locate import locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
@@ -30,15 +30,14 @@ from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_th
 from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import uncertainty_of
+from prism_vo.window.uncertainty import focus_estimate, uncertainty_of
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
     26.0,
     1.5,
 )  # root of the outlier energy: mean of a constant and of this factor · root
-RECENT = 3  # keyframes in which a change of the focus shows first
-LEAST_KEYFRAMES = 5  # before the focus is estimated
+RECENT = 4  # keyframes in which a change of the focus shows first
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 
 
@@ -60,17 +59,19 @@ class Window(WindowContents):
         depth = self.depth(self.points)
         solved = self._minimise(depth)
         self._learn(solved, depth)
+        reduced = solved.system.reduced()
         agreement = depth_agreement(self, self._first_compared())
-        rescaling = self._follow_focus(agreement)
-        if self.focus_watch.refocus is not None:
-            depth = self.depth(self.points)
-            solved = self._minimise(depth)
-        reduced, _ = solved.system.reduced()
-        scale_sigma = self._note_uncertainty(reduced)
+        rescaling = self._follow_focus(reduced, agreement)
+        if self.focus_watch.verdict != "as it was":
+            solved = self._minimise(self.depth(self.points))
+            reduced = solved.system.reduced()
+        scale_sigma = self._note_uncertainty(reduced[0])
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
-        conditional = ConditionalPoses.of(self.keyframes, leaving, reduced, free) if leaving else None
+        conditional = None
+        if leaving:
+            conditional = ConditionalPoses.of(self.keyframes, leaving, reduced[0], free, self.camera.value)
         finished = self._marginalise_points(leaving)
         for position in reversed(leaving):
             absorb_keyframe(self, position)
@@ -91,25 +92,43 @@ class Window(WindowContents):
         )
         return WindowChange(report, finished, conditional, rescaling)
 
+    @property
+    def focus_is_settled(self) -> bool:
+        """Whether it is known that the focus was right from the start, or nobody asks."""
+        return self.model.focus is None or self.focus_watch.trusted
+
     def _first_compared(self) -> int:
         """Id of the first keyframe whose depths are compared with parallax: a change shows in the newest ones."""
         recent = self.keyframes[-RECENT].id if len(self.keyframes) >= RECENT else self.first_id
         return max(recent, self.focus_since) if self.focus_watch.trusted else self.focus_since
 
-    def _follow_focus(self, agreement: DepthAgreement | None) -> Rescaling | None:
-        """Go over to another focus if depth and parallax show one; free it where it can be estimated."""
+    def _follow_focus(self, reduced: tuple[Array, Array], recent: DepthAgreement | None) -> Rescaling | None:
+        """Go over to another focus if depth and parallax show one."""
         if self.model.focus is None:
             return None
-        self.focus_watch = self.focus_watch.after(agreement, self.focus, self.focus_shift)
-        refocus = self.focus_watch.refocus
-        if refocus is None:
-            known = agreement is not None and len(self.keyframes) >= LEAST_KEYFRAMES
-            self.focus_is_free = self.focus_is_free or (known and self.model.focus.stated)
+        seen = focus_estimate(
+            reduced,
+            self.free_variables(),
+            self.focus_shift,
+            self.focus_prior().information,
+            self.balance.noise2,
+        )
+        if seen is None:
             return None
-        if refocus.factor != 1.0:
-            return correct_from_the_start(self, refocus)
-        self.focus_since = self._first_compared()
-        change_from_here(self, refocus, self.focus_since)
+        found = FocusEstimate(seen[0], honest_sigma(seen[1], self.focus))
+        self.focus_watch = self.focus_watch.after(self.focus, self.focus_shift, found, recent)
+        match self.focus_watch.verdict:
+            case "wrong from the start":
+                return correct_from_the_start(self, found.shift)
+            case "has changed":
+                assert recent is not None
+                self.focus_since = self._first_compared()
+                change_from_here(self, self.focus.shift_of(recent.intercept), self.focus_since)
+            case "differs a little":
+                self.focus_is_free = self.focus_has_moved = True
+            case _:
+                stated = self.model.focus.stated and self.focus_watch.trusted
+                self.focus_is_free = self.focus_is_free or stated
         return None
 
     def _activate(self) -> int:
