@@ -15,8 +15,9 @@ from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
+from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.optics.focus import FocusModel, FocusUncertainty
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
@@ -146,7 +147,8 @@ class Odometry:
             self.reference = self.tracker.reference(self.window.keyframe_depth(), frame.pyramid)
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
-        self.map.follow(self.window.keyframes, self.window.camera.value, self.window.focus_since)
+        self.map.follow(self.window.keyframes)
+        self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
@@ -188,9 +190,8 @@ class Odometry:
         return self._report(frame, "lost", track, None)
 
     def _new_window(self, first_id: int) -> Window:
-        focus = FocusUncertainty.of(self.camera) if self.config.calibrate == "focus" else None
-        model = self.variant.model(self.sensor, focus)
-        return Window(FocusModel(self.view, self.camera), self.config.window, model, first_id)
+        focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
+        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus), first_id)
 
     def _report(
         self,
@@ -221,9 +222,20 @@ class Odometry:
         """Pose of every tracked frame with the final keyframe poses."""
         return self.map.trajectory(self.view)
 
+    def pose_covariances(self) -> Array:
+        """(N, 6, 6) of the poses of :meth:`trajectory`: x, y, z (m), rotations about x, y, z (rad), world axes."""
+        return self.map.pose_covariances()
+
     def keyframe_trajectory(self) -> Trajectory:
         """Poses of the keyframes alone."""
         return self.map.keyframe_trajectory(self.view)
+
+    def refined_camera(self) -> Calibration | None:
+        """The camera file with the focus of this run and how well it is known; None: it was not looked at."""
+        seen = self.window.focus_report()
+        if seen is None or self.window.model.focus is None:
+            return None
+        return self.window.model.focus.refined(seen.shift, seen.sigma)
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""

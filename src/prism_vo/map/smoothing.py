@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.window.conditional import ConditionalPoses
 
+NOT_ESTIMATED: Mapping[int, Array] = {}
+
 
 def smoothed(
-    poses: dict[int, Array], conditionals: list[ConditionalPoses], cameras: dict[int, Array]
+    poses: dict[int, Array],
+    conditionals: list[ConditionalPoses],
+    cameras: Mapping[int, Array] = NOT_ESTIMATED,
 ) -> dict[int, Array]:
     """Final T_view_world of all keyframes, those that left moved along with what was learnt since.
 

@@ -10,9 +10,10 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.types import PosedFrame
 from prism_vo.window.keyframe import Keyframe
+from prism_vo.window.locate import Located
 
 MOST = 16  # frames kept until the next keyframe; a camera at rest: the oldest keep their tracked pose
-Locate = Callable[[PosedFrame], Array | None]  # a better T_view_world; None: not found
+Locate = Callable[[PosedFrame], Located | None]  # a better pose; None: not found
 
 
 @dataclass
@@ -22,6 +23,7 @@ class PlacedFrame:
     time: float
     keyframe: int  # id
     T_frame_ref: Array
+    covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
 
 
 @dataclass
@@ -58,6 +60,7 @@ class Unrefined:
             reference = poses[placed.keyframe]
             located = locate(replace(posed, T_view_world=placed.T_frame_ref @ reference))
             if located is not None:
-                placed.T_frame_ref = se3.renormalised(located @ se3.inverse(reference))
+                placed.T_frame_ref = se3.renormalised(located.T_view_world @ se3.inverse(reference))
+                placed.covariance = located.covariance
         refined = [*self.refined, *self.waiting][-MOST:] if keep else []
         self.waiting, self.refined = [], refined

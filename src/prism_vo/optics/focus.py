@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from prism_vo.optics.camera import MM, PlenopticCamera
+from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.view import FocusedView
 
 USUAL_SIGMA = 3e-3  # mm: what a careful calibration leaves
@@ -27,19 +28,10 @@ class FocusSlopes(NamedTuple):
 
 @dataclass(frozen=True)
 class FocusUncertainty:
-    """How well a camera file knows the focus."""
+    """How well a camera file knows the focus; if it does not say, it is believed until images contradict it."""
 
-    sigma: float  # mm, of b_L0 with all else as in the file
-    stated: bool  # by the file
-
-    @classmethod
-    def of(cls, camera: PlenopticCamera) -> FocusUncertainty:
-        """What the file says; if it says nothing it is believed until the images contradict it."""
-        stated = camera.calibration.uncertainty or {}
-        if isinstance(sigma := stated.get("w_infinity"), float) and sigma > 0:
-            slope = FocusModel(camera.view("central"), camera).slopes(0.0).w_infinity
-            return cls(sigma / abs(slope), True)
-        return cls(USUAL_SIGMA, False)
+    sigma: float = USUAL_SIGMA  # mm, of b_L0 with all else as in the file
+    stated: bool = False  # by the file
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,16 @@ class FocusModel:
 
     view: FocusedView  # at δ = 0
     camera: PlenopticCamera
+    known: FocusUncertainty = FocusUncertainty()  # by the camera file
+
+    @classmethod
+    def of(cls, view: FocusedView, camera: PlenopticCamera) -> FocusModel:
+        """Of a view of a camera, with what its file says about the focus."""
+        model = cls(view, camera)
+        stated = (camera.calibration.uncertainty or {}).get("w_infinity")
+        if not isinstance(stated, float) or stated <= 0:
+            return model
+        return replace(model, known=FocusUncertainty(stated / abs(model.slopes(0.0).w_infinity), True))
 
     def at(self, shift: float) -> FocusedView:
         """The view with the lens moved away from the micro-lenses by ``shift`` mm (eq. 5)."""
@@ -69,7 +71,8 @@ class FocusModel:
         f, b, B = self._lengths
         if self.view.name == "focal":
             return FocusSlopes(-1.0 / B, 0.0)
-        return FocusSlopes((f - 2.0 * (b + shift) - B) / (B * f), (2.0 * (b + shift) + B) / B * MM)
+        kappa = self.view.kappa * (2.0 * (b + shift) + B) / (b * (b + B))
+        return FocusSlopes((f - 2.0 * (b + shift) - B) / (B * f), kappa)
 
     def shift_of(self, w_infinity: float) -> float:
         """The shift (mm) at which the view has this w_∞."""
@@ -77,6 +80,15 @@ class FocusModel:
         for _ in range(ITERATIONS):
             shift += (w_infinity - self.at(shift).w_infinity) / self.slopes(shift).w_infinity
         return shift
+
+    def refined(self, shift: float, sigma: float) -> Calibration:
+        """The camera file at a focus (mm) that is known to ``sigma`` (mm)."""
+        calibration = self.camera.calibration
+        lens = calibration.main_lens
+        moved = lens.model_copy(update={"mla_distance_mm": lens.mla_distance_mm + shift})
+        slope = abs(self.slopes(shift).w_infinity)
+        known = {**(calibration.uncertainty or {}), "w_infinity": float(sigma * slope)}
+        return calibration.model_copy(update={"main_lens": moved, "uncertainty": known})
 
     @property
     def _lengths(self) -> tuple[float, float, float]:

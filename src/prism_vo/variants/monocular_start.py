@@ -37,7 +37,7 @@ class MonocularStart:
         term, state = self.window.with_frame(posed)
         only_new = np.repeat(np.array([[NONE, IN]], np.int8), len(term.points), 0)
         term = replace(term, points=replace(term.points, residual_status=only_new))
-        improved, factor = improve_depths(self.window.focus, term, state, self.window.balance.noise2)
+        improved, factor = improve_depths(self.window.view, term, state, self.window.balance.noise2)
         self.window.points = replace(improved, residual_status=self.window.points.residual_status)
         relative = posed.T_view_world @ se3.inverse(self._first)
         relative[:3, 3] *= factor

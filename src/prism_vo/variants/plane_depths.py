@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial import cKDTree
 
-from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.camera import FocusedView
 from prism_vo.points.records import Points
 from prism_vo.window.depths import solve_depths
 from prism_vo.window.state import State
@@ -27,18 +27,18 @@ LEAST_INV_DEPTH, MOST_INV_DEPTH = 0.05, 20.0  # in units of the mean
 
 
 def improve_depths(
-    focus: FocusModel, photometric: PhotometricTerm, state: State, weight: float
+    view: FocusedView, photometric: PhotometricTerm, state: State, weight: float
 ) -> tuple[Points, float]:
     """Points (all hosted in the first frame) after one more frame; and the factor that rescaled inverse depths.
 
     Distances must be multiplied by the factor too, so that the images still fit. ``weight``: of the neighbours, as η.
     """
-    points, view = photometric.points, focus.view
+    points = photometric.points
     pixels = np.stack([points.u, points.v], -1)
     _, near = cKDTree(pixels).query(pixels, k=NEIGHBOURS)
     centre = np.maximum(np.median(points.inv_depth[near], axis=1), LEAST_INV_DEPTH)
     sigma = RELATIVE_SIGMA * centre * np.abs(view.inv_virtual_depth_slope(centre))
-    neighbours = DepthTerm(focus, view.inv_virtual_depth(centre), 1.0 / sigma**2, weight, HUBER)
+    neighbours = DepthTerm(view, view.inv_virtual_depth(centre), 1.0 / sigma**2, weight, HUBER)
     solved = solve_depths(photometric, neighbours, state, ITERATIONS, 0.0)
     q = np.clip(np.where(solved.good, solved.points.inv_depth, centre), LEAST_INV_DEPTH, MOST_INV_DEPTH)
     factor = float(np.mean(q))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Integers
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.pattern import IN
 from prism_vo.points.records import Points
@@ -45,9 +45,10 @@ class DepthAgreement:
 
 
 @dataclass(frozen=True)
-class _Observations:
+class Observations:
     """N points: inverse depth from parallax, measured ρ_v, and their variances."""
 
+    keyframe: Integers  # ids of their hosts
     q: Array
     rho: Array
     q_variance: Array
@@ -58,11 +59,12 @@ def depth_agreement(window: WindowContents, first: int = 0) -> DepthAgreement | 
     """Fit the line to the active points of the keyframes with ids from ``first`` on; None: too few know both."""
     if len(window.keyframes) <= LEAST_KEYFRAMES:
         return None
-    seen = _observations(window, first)
+    seen = observations(window, first)
     return _fit(window, seen) if len(seen.q) >= LEAST_POINTS else None
 
 
-def _observations(window: WindowContents, first: int) -> _Observations:
+def observations(window: WindowContents, first: int) -> Observations:
+    """What both parallax and the decoder know of the active points of the keyframes with ids from ``first`` on."""
     p = _with_parallax(window, first)
     # all residuals of a point share one host patch, so they count once
     shared = (p.residual_status == IN).sum(1)
@@ -72,7 +74,8 @@ def _observations(window: WindowContents, first: int) -> _Observations:
         q = q + depth.weight * depth.residuals(q, window.focus_shift).b / p.photometric_curvature
     usable = (q > 0) & (q_variance < (LARGEST_RELATIVE_SIGMA * q) ** 2)
     rho_variance = 1.0 / window.depth_information(p)
-    return _Observations(q[usable], p.measured[usable], q_variance[usable], rho_variance[usable])
+    ids = np.array([k.id for k in window.keyframes], np.int32)[p.host]
+    return Observations(ids[usable], q[usable], p.measured[usable], q_variance[usable], rho_variance[usable])
 
 
 def _with_parallax(window: WindowContents, first: int) -> Points:
@@ -83,7 +86,7 @@ def _with_parallax(window: WindowContents, first: int) -> Points:
     return points.take(recent & seen & (points.information > 0) & (points.photometric_curvature > 0))
 
 
-def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
+def _fit(window: WindowContents, seen: Observations) -> DepthAgreement:
     """Straight line with errors in both variables, robust; residuals are those of ρ_v, whose errors are even."""
     view = window.view
     line = np.array([view.w_infinity, view.kappa])
@@ -103,7 +106,7 @@ def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
     return DepthAgreement(
         float(line[0]),
         float(sigma[0]),
-        window.focus.view.w_infinity,
+        window.file_view.w_infinity,
         float(line[1] / view.kappa),
         float(sigma[1] / view.kappa),
         float(1.4826 * np.median(np.abs(residual))),
@@ -114,7 +117,7 @@ def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
 
 def depth_factor(window: WindowContents, view: FocusedView) -> float:
     """By which distances from parallax must be multiplied to agree with those measured in a view; 1 if none do both."""
-    seen = _observations(window, 0)
+    seen = observations(window, 0)
     log_factor = 0.0
     for _ in range(ITERATIONS if len(seen.q) else 0):
         q = seen.q * np.exp(-log_factor)

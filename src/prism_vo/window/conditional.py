@@ -21,6 +21,7 @@ from prism_vo.linear.scaling import jacobi_scale, scaled
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
 DAMPING = 1e-9  # of the scaled block: a keyframe that is hardly known follows only where it is
+NO_CAMERA = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,12 @@ class ConditionalPoses:
 
     @classmethod
     def of(
-        cls, keyframes: Sequence[Keyframe], leaving: list[int], h: Array, free: Mask, camera: Array
+        cls,
+        keyframes: Sequence[Keyframe],
+        leaving: list[int],
+        h: Array,
+        free: Mask,
+        camera: Array = NO_CAMERA,
     ) -> ConditionalPoses:
         """From the reduced Hessian of the window; fixed keyframes neither move nor pull."""
         staying = [k for k in range(len(keyframes)) if k not in leaving]

@@ -11,7 +11,7 @@ from prism_vo import se3
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
-from prism_vo.optics.focus import FocusModel, FocusUncertainty
+from prism_vo.optics.focus import FocusModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.types import PosedFrame
@@ -37,17 +37,16 @@ class WindowModel:
     depth_terms: bool = True
     scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
     variance_power: float = 0.0  # of the sensor
-    focus: FocusUncertainty | None = None  # of the camera file; None: the focus is not estimated
+    focus: FocusModel | None = None  # None: the focus is taken as it stands in the camera file
 
 
 class WindowContents:
     """Keyframes, points, candidates, prior. Poses are those of the totally focused view: T_view_world."""
 
     def __init__(
-        self, focus: FocusModel, config: WindowConfig, model: WindowModel, first_id: int = 0
+        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
-        self.focus, self.config, self.model = focus, config, model
-        view = focus.view
+        self.file_view, self.config, self.model = view, config, model
         self.images = np.zeros((config.keyframes + 1, view.height, view.width, 3), np.float32)
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
@@ -87,12 +86,12 @@ class WindowContents:
     @property
     def focus_shift(self) -> float:
         """δ, mm; 0 if it is not estimated."""
-        return float(self.camera.value[0]) if len(self.camera) else 0.0
+        return 0.0 if self.model.focus is None else float(self.camera.value[0])
 
     @property
     def view(self) -> FocusedView:
         """The view with the focus as it is estimated now."""
-        return self.focus.at(self.focus_shift) if len(self.camera) else self.focus.view
+        return self.file_view if self.model.focus is None else self.model.focus.at(self.focus_shift)
 
     @property
     def plane(self) -> Pinhole:
@@ -134,7 +133,14 @@ class WindowContents:
         if not self.model.depth_terms:
             return None
         information = self.depth_information(points)
-        return DepthTerm(self.focus, points.measured, information, self.eta, self.config.depth_huber)
+        return DepthTerm(
+            self.file_view,
+            points.measured,
+            information,
+            self.eta,
+            self.config.depth_huber,
+            self.model.focus,
+        )
 
     def point_terms(self, points: Points) -> tuple[Term, ...]:
         """All terms but the photometric one that some points are part of: what leaves with them."""
@@ -161,7 +167,7 @@ class WindowContents:
     def focus_prior(self) -> FocusPrior:
         """The focus about that of the camera file."""
         assert self.model.focus is not None
-        sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.sigma
+        sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.known.sigma
         return FocusPrior(self.balance.noise2 / sigma**2)
 
     def least_curvature(self) -> float:
@@ -171,7 +177,9 @@ class WindowContents:
     def free_variables(self) -> Mask:
         """All variables but those of the fixed keyframe (the gauge)."""
         free = np.repeat([not k.fixed for k in self.keyframes], BLOCK)
-        return np.concatenate([free, np.full(len(self.camera), self.focus_is_free)])
+        return np.concatenate(
+            [free, np.full(len(self.camera), self.model.focus is None or self.focus_is_free)]
+        )
 
     def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""

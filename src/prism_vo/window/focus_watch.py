@@ -16,10 +16,10 @@ from typing import Literal
 import numpy as np
 
 from prism_vo.optics.focus import FocusModel
-from prism_vo.window.agreement import DepthAgreement
+from prism_vo.window.focus_step import FocusStep
+from prism_vo.window.uncertainty import OPTIMISM
 
 SYSTEMATIC = 0.001  # of w_∞: what errors that all depths share may come to
-OPTIMISM = 2.0  # of the window's σ: residuals of one patch, and depths of one surface, repeat their errors
 AGREE, CONTRADICT, CERTAIN = 2.0, 4.0, 8.0  # standard deviations
 KNOWN = 2.5e-3  # mm: agreement known less well than this proves nothing
 IN_A_ROW = 2  # keyframes that must contradict, unless one is certain
@@ -49,16 +49,13 @@ class FocusWatch:
     contradictions: int = 0  # of the newest keyframes, in a row
     verdict: Verdict = "as it was"
 
-    def after(
-        self, focus: FocusModel, shift: float, found: FocusEstimate, recent: DepthAgreement | None
-    ) -> FocusWatch:
-        """One more keyframe: what all of them show, and what the newest ones do, against the present shift (mm)."""
+    def after(self, shift: float, found: FocusEstimate, step: FocusStep | None) -> FocusWatch:
+        """One more keyframe: what all of them show, against the present shift (mm), and a step between them."""
         watch = replace(self, keyframes=self.keyframes + 1, verdict="as it was")
         if watch.keyframes < LEAST_KEYFRAMES:
             return watch
-        if self.trusted and recent is not None:
-            sigma = float(np.hypot(recent.intercept_sigma, SYSTEMATIC))
-            watch = watch._counting(abs(recent.intercept - focus.at(shift).w_infinity) / sigma)
+        if self.trusted and step is not None:
+            watch = watch._counting(abs(step.change) / float(np.hypot(step.sigma, SYSTEMATIC)))
             if watch.verdict == "has changed":
                 return watch
         difference = abs(found.shift - shift) / found.sigma
@@ -69,7 +66,7 @@ class FocusWatch:
         return replace(watch, trusted=self.trusted or (difference < AGREE and found.sigma < KNOWN))
 
     def _counting(self, sigmas: float) -> FocusWatch:
-        """The newest keyframes contradict by so many σ."""
+        """The newest keyframes contradict those before them by so many σ."""
         count = self.contradictions + 1 if sigmas > CONTRADICT else 0
         if sigmas > CERTAIN or count >= IN_A_ROW:
             return replace(self, contradictions=0, verdict="has changed")

@@ -13,6 +13,7 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import inverse
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
+OPTIMISM = 2.0  # standard deviations are so many times larger than independent residuals would make them
 LEAST_SHARE = 1e-3  # of the information about the focus that must come from the images
 
 
@@ -25,22 +26,37 @@ class Uncertainty:
     scale: float  # relative, 1σ; NaN: not determined
 
 
-def uncertainty_of(keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float) -> Uncertainty | None:
+def uncertainty_of(
+    keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float, focus_sigma: float | None = None
+) -> Uncertainty | None:
     """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty.
 
-    Numbers of the camera that are held are not known because of that: they count as free, with their prior.
+    ``focus_sigma``: mm, of the focus, if that is the last variable.
     """
-    free = free.copy()
-    free[BLOCK * len(keyframes) :] = True
     inner = inverse(h[np.ix_(free, free)]) if free.any() else None
     if inner is None:
         return None
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inner * noise2
+    covariance = honest(covariance, focus_sigma)
     rows = [slice(BLOCK * k, BLOCK * k + POSE) for k in range(len(keyframes))]
     camera = slice(BLOCK * len(keyframes), None)
     poses = np.array([covariance[r, r] for r in rows])
     return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance))
+
+
+def honest(covariance: Array, focus_sigma: float | None = None) -> Array:
+    """What is really known of the variables (M,), from the covariance that the equations give.
+
+    All else repeats its errors (residuals of one patch, depths of one surface, one surface in many keyframes); the
+    focus, the last variable if ``focus_sigma`` (mm) is given, is known as well as that, and the rest follows it.
+    """
+    if focus_sigma is None:
+        return OPTIMISM**2 * covariance
+    variance = covariance[-1, -1]
+    follows = covariance[:, -1] / variance
+    shared = np.outer(follows, follows)
+    return OPTIMISM**2 * (covariance - variance * shared) + focus_sigma**2 * shared
 
 
 def focus_estimate(

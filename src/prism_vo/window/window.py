@@ -9,7 +9,6 @@ import numpy as np
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
-from prism_vo.optics.focus import FocusModel
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.points.pattern import IN, OUTSIDE
@@ -18,16 +17,18 @@ from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame
 from prism_vo.window.activation import Spacing, activate, at_scale_of
-from prism_vo.window.agreement import DepthAgreement, depth_agreement
+from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
+from prism_vo.window.focus_step import focus_step
 from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
-from prism_vo.window.locate import locate
+from prism_vo.window.locate import Located, locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
 from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_the_start, seen_in
-from prism_vo.window.report import MappingReport, WindowChange
+from prism_vo.window.report import FocusReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
 from prism_vo.window.uncertainty import focus_estimate, uncertainty_of
@@ -37,7 +38,6 @@ USUAL_ROOT, QUANTILE_FACTOR = (
     26.0,
     1.5,
 )  # root of the outlier energy: mean of a constant and of this factor · root
-RECENT = 4  # keyframes in which a change of the focus shows first
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 
 
@@ -45,11 +45,12 @@ class Window(WindowContents):
     """State of the back end and its events."""
 
     def __init__(
-        self, focus: FocusModel, config: WindowConfig, model: WindowModel, first_id: int = 0
+        self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
-        super().__init__(focus, config, model, first_id)
+        super().__init__(view, config, model, first_id)
         self.spacing = Spacing()
         self.focus_watch = FocusWatch()
+        self.focus_seen: FocusEstimate | None = None  # by the images alone
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     def add(self, posed: PosedFrame) -> WindowChange:
@@ -60,8 +61,8 @@ class Window(WindowContents):
         solved = self._minimise(depth)
         self._learn(solved, depth)
         reduced = solved.system.reduced()
-        agreement = depth_agreement(self, self._first_compared())
-        rescaling = self._follow_focus(reduced, agreement)
+        agreement = depth_agreement(self, self.focus_since)
+        rescaling = self._follow_focus(reduced)
         if self.focus_watch.verdict != "as it was":
             solved = self._minimise(self.depth(self.points))
             reduced = solved.system.reduced()
@@ -89,6 +90,7 @@ class Window(WindowContents):
             healthy=solved.healthy,
             scale_sigma=scale_sigma,
             agreement=agreement,
+            focus=self.focus_report(),
         )
         return WindowChange(report, finished, conditional, rescaling)
 
@@ -97,14 +99,10 @@ class Window(WindowContents):
         """Whether it is known that the focus was right from the start, or nobody asks."""
         return self.model.focus is None or self.focus_watch.trusted
 
-    def _first_compared(self) -> int:
-        """Id of the first keyframe whose depths are compared with parallax: a change shows in the newest ones."""
-        recent = self.keyframes[-RECENT].id if len(self.keyframes) >= RECENT else self.first_id
-        return max(recent, self.focus_since) if self.focus_watch.trusted else self.focus_since
-
-    def _follow_focus(self, reduced: tuple[Array, Array], recent: DepthAgreement | None) -> Rescaling | None:
+    def _follow_focus(self, reduced: tuple[Array, Array]) -> Rescaling | None:
         """Go over to another focus if depth and parallax show one."""
-        if self.model.focus is None:
+        focus = self.model.focus
+        if focus is None:
             return None
         seen = focus_estimate(
             reduced,
@@ -115,21 +113,30 @@ class Window(WindowContents):
         )
         if seen is None:
             return None
-        found = FocusEstimate(seen[0], honest_sigma(seen[1], self.focus))
-        self.focus_watch = self.focus_watch.after(self.focus, self.focus_shift, found, recent)
+        self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
+        self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
         match self.focus_watch.verdict:
             case "wrong from the start":
                 return correct_from_the_start(self, found.shift)
             case "has changed":
-                assert recent is not None
-                self.focus_since = self._first_compared()
-                change_from_here(self, self.focus.shift_of(recent.intercept), self.focus_since)
+                assert step is not None
+                self.focus_since = step.first
+                change_from_here(self, focus.shift_of(self.view.w_infinity + step.change), step.first)
             case "differs a little":
                 self.focus_is_free = self.focus_has_moved = True
             case _:
-                stated = self.model.focus.stated and self.focus_watch.trusted
+                stated = focus.known.stated and self.focus_watch.trusted
                 self.focus_is_free = self.focus_is_free or stated
         return None
+
+    def focus_report(self) -> FocusReport | None:
+        if self.model.focus is None:
+            return None
+        information = self.focus_prior().information / self.balance.noise2
+        if self.focus_seen is not None:
+            information += self.focus_seen.sigma**-2
+        return FocusReport(self.focus_shift, information**-0.5, self.focus_watch.verdict)
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
@@ -172,7 +179,11 @@ class Window(WindowContents):
 
     def _note_uncertainty(self, reduced: Array) -> float:
         """Give the keyframes their covariances; returns the relative σ of the scale."""
-        found = uncertainty_of(self.keyframes, reduced, self.free_variables(), self.balance.noise2)
+        free = self.free_variables()
+        free[BLOCK * len(self.keyframes) :] = True  # what is held is not known any better for that
+        focus = self.focus_report()
+        sigma = None if focus is None else focus.sigma
+        found = uncertainty_of(self.keyframes, reduced, free, self.balance.noise2, sigma)
         if found is None:
             return float("nan")
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
@@ -235,6 +246,6 @@ class Window(WindowContents):
         variance = self.depth_variance(p)
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
-    def locate(self, posed: PosedFrame) -> Array | None:
-        """A better T_view_world of a frame that is no keyframe, from all active points; None: not found."""
-        return locate(*self.with_frame(posed), self.config.iterations)
+    def locate(self, posed: PosedFrame) -> Located | None:
+        """A better pose of a frame that is no keyframe, from all active points; None: not found."""
+        return locate(*self.with_frame(posed), self.config.iterations, self.balance.noise2)

@@ -35,27 +35,28 @@ class DepthTerm:
     If the state has a number of the camera it is the focus shift δ, and residuals depend on it, too.
     """
 
-    focus: FocusModel
+    view: FocusedView
     measured: Array  # (N,) ρ_v
     information: Array  # (N,) 1/σ²(ρ_v); 0 where there is no measurement
     weight: float  # η
     huber: float  # σ
+    focus: FocusModel | None = None  # None: the focus is not estimated
 
     def linearize(self, state: State, system: System) -> float:
         """Adds to the points, and to the focus if it is estimated."""
-        if len(state.camera) == 0:
+        if self.focus is None:
             found = self.residuals(state.inv_depth)
         else:
             found = self.residuals(state.inv_depth, float(state.camera.value[0]))
-            self._add_focus(state, system, found)
+            self._add_focus(self.focus, state, system, found)
         system.h_points += self.weight * found.h
         system.b_points += self.weight * found.b
         return self.weight * found.energy
 
-    def _add_focus(self, state: State, system: System, found: DepthResiduals) -> None:
+    def _add_focus(self, focus: FocusModel, state: State, system: System, found: DepthResiduals) -> None:
         """Blocks of δ, at its first estimate: ∂ρ_v/∂δ = −(w' + κ' q)/(β w²)."""
         base = float(state.camera.base[0])
-        view, (w_slope, kappa_slope) = self.focus.at(base), self.focus.slopes(base)
+        view, (w_slope, kappa_slope) = focus.at(base), focus.slopes(base)
         w = view.w_infinity + view.kappa * state.inv_depth
         by_focus = -(w_slope + kappa_slope * state.inv_depth) / (view.beta * w * w)
         information = np.where(self.information > 0, self.weight * found.robust * self.information, 0.0)
@@ -68,7 +69,7 @@ class DepthTerm:
 
     def residuals(self, inv_depth: Array, shift: float = 0.0) -> DepthResiduals:
         """Linearised at inverse depths (N,) and a focus shift (mm)."""
-        view = self.focus.at(shift) if shift else self.focus.view
+        view = self.view if self.focus is None else self.focus.at(shift)
         has = self.information > 0
         root = np.sqrt(self.information)
         with np.errstate(invalid="ignore"):
