@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window goes over to another focus (docs/method.md, section 9)."""
+"""The window goes over to another focus (docs/method.md, section 8)."""
 
 from __future__ import annotations
 
