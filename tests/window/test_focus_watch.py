@@ -10,6 +10,7 @@ from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
 from prism_vo.window.focus_step import FocusStep
 from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.uncertainty import OPTIMISM
 
 CAMERA = PlenopticCamera.from_calibration(preset_camera("mini"))
 FOCUS = FocusModel.of(CAMERA.view("central"), CAMERA)
@@ -67,4 +68,4 @@ def test_a_small_difference_that_has_become_certain_is_estimated_from_then_on() 
 @pytest.mark.parametrize("sigma", [0.0, 0.01])
 def test_what_all_depths_share_limits_the_certainty(sigma: float) -> None:
     least = 0.001 / abs(FOCUS.slopes(0.0).w_infinity)
-    assert honest_sigma(sigma, FOCUS) == pytest.approx((least**2 + (2.0 * sigma) ** 2) ** 0.5)
+    assert honest_sigma(sigma, FOCUS) == pytest.approx((least**2 + (OPTIMISM * sigma) ** 2) ** 0.5)

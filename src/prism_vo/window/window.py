@@ -31,7 +31,7 @@ from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_th
 from prism_vo.window.report import FocusReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import focus_estimate, uncertainty_of
+from prism_vo.window.uncertainty import OPTIMISM, focus_estimate, uncertainty_of
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
@@ -49,6 +49,7 @@ class Window(WindowContents):
     ) -> None:
         super().__init__(view, config, model, first_id)
         self.spacing = Spacing()
+        self.scale_sigma = np.nan  # relative
         self.focus_watch = FocusWatch()
         self.focus_seen: FocusEstimate | None = None  # by the images alone
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
@@ -66,7 +67,7 @@ class Window(WindowContents):
         if self.focus_watch.verdict != "as it was":
             solved = self._minimise(self.depth(self.points))
             reduced = solved.system.reduced()
-        scale_sigma = self._note_uncertainty(reduced[0])
+        self.scale_sigma = self._note_uncertainty(reduced[0])
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
@@ -88,7 +89,7 @@ class Window(WindowContents):
             eta=self.eta,
             noise=float(np.sqrt(self.balance.noise2)),
             healthy=solved.healthy,
-            scale_sigma=scale_sigma,
+            scale_sigma=self.scale_sigma,
             agreement=agreement,
             focus=self.focus_report(),
         )
@@ -243,7 +244,10 @@ class Window(WindowContents):
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)
-        variance = self.depth_variance(p)
+        shared = (
+            0.0 if np.isnan(self.scale_sigma) else self.scale_sigma
+        )  # the scale is wrong for all of them alike
+        variance = OPTIMISM**2 * self.depth_variance(p) + (shared * p.inv_depth) ** 2
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
     def locate(self, posed: PosedFrame) -> Located | None:
