@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism_vo.cloud import PointCloud, read_ply, write_ply
-from prism_vo.errors import InputError
+from prism_vo.errors import InputError, OutputError
 
 
 @pytest.fixture
@@ -73,6 +73,6 @@ def test_a_failed_write_leaves_the_old_file(cloud, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", disk_full)
-    with pytest.raises(OSError):
+    with pytest.raises(OutputError, match="what was there before"):
         write_ply(PointCloud(cloud.points[:3]), path)
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["c.ply"]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prism_vo.notices import agreement_rows, focus_notice
+from prism_vo.notices import agreement_rows, contradiction
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 from prism_vo.window.agreement import DepthAgreement
@@ -34,7 +34,7 @@ def shifted(micrometres: float) -> float:
 @pytest.mark.parametrize("moved", [-10.0, 10.0, 25.0])
 def test_the_sentence_names_the_shift_and_what_it_does_to_distances(moved: float) -> None:
     excess = shifted(moved)
-    sentence = focus_notice(reports(excess), CAMERA)  # type: ignore[arg-type]
+    sentence = contradiction(reports(excess), CAMERA)  # type: ignore[arg-type]
     assert sentence is not None
     assert f"{moved:+.0f} µm" in sentence
     # the file's distance of a point that is really 2 m away
@@ -44,21 +44,21 @@ def test_the_sentence_names_the_shift_and_what_it_does_to_distances(moved: float
 
 
 def test_nothing_is_said_within_chance_bias_or_with_too_little_to_compare() -> None:
-    assert focus_notice(reports(0.004), CAMERA) is None  # type: ignore[arg-type]
-    assert focus_notice(reports(0.05, sigma=0.02), CAMERA) is None  # type: ignore[arg-type]
-    assert focus_notice(reports(0.05, count=2), CAMERA) is None  # type: ignore[arg-type]
-    assert focus_notice([SimpleNamespace(mapping=None)], CAMERA) is None  # type: ignore[list-item]
+    assert contradiction(reports(0.004), CAMERA) is None  # type: ignore[arg-type]
+    assert contradiction(reports(0.05, sigma=0.02), CAMERA) is None  # type: ignore[arg-type]
+    assert contradiction(reports(0.05, count=2), CAMERA) is None  # type: ignore[arg-type]
+    assert contradiction([SimpleNamespace(mapping=None)], CAMERA) is None  # type: ignore[list-item]
     assert agreement_rows([SimpleNamespace(mapping=None)]) == []  # type: ignore[list-item]
 
 
 def test_the_most_certain_keyframes_decide() -> None:
     mixed = [*reports(0.0, sigma=0.001), *reports(0.2, sigma=0.05, count=20)]
-    assert focus_notice(mixed, CAMERA) is None  # type: ignore[arg-type]
+    assert contradiction(mixed, CAMERA) is None  # type: ignore[arg-type]
     ((name, words),) = agreement_rows(mixed)  # type: ignore[arg-type]
     assert name and f"{W:.4f}" in words and np.isfinite(float(words.split("±")[1].split(";")[0]))
 
 
 def test_nominal_optics_have_no_focus_that_could_have_moved() -> None:
     nominal = CAMERA.calibration.model_copy(update={"nominal": ("focal_length_mm",)})
-    sentence = focus_notice(reports(0.05), PlenopticCamera.from_calibration(nominal))  # type: ignore[arg-type]
+    sentence = contradiction(reports(0.05), PlenopticCamera.from_calibration(nominal))  # type: ignore[arg-type]
     assert sentence is not None and "nominal optics do not fit" in sentence and f"not {W:.3f}" in sentence

@@ -43,7 +43,14 @@ def statistics(folder: Path) -> list[dict]:
 def test_results_folder_is_complete(tmp_path: Path) -> None:
     out = tmp_path / "results"
     result = run(sequence(), out=out)
-    assert {p.name for p in out.iterdir()} == {*FILES, "stats.jsonl", "config.yaml", ".prism-vo.json"}
+    others = {"stats.jsonl", "config.yaml", "covariances.txt", "camera_refined.yaml", ".prism-vo.json"}
+    assert {p.name for p in out.iterdir()} == {*FILES, *others}
+    covariances = np.loadtxt(out / "covariances.txt")
+    assert covariances.shape == (10, 37)
+    np.testing.assert_array_equal(covariances[:, 0], result.trajectory.times)
+    np.testing.assert_allclose(
+        covariances[:, 1:].reshape(-1, 6, 6), result.odometry.pose_covariances(), rtol=1e-5, atol=1e-30
+    )
     trajectory = read_trajectory(out / "trajectory.txt")
     np.testing.assert_allclose(trajectory.poses, result.trajectory.poses, atol=1e-8)
     assert len(trajectory) == 10

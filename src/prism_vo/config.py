@@ -28,10 +28,6 @@ class SelectConfig:
     oversample: float = 1.2  # pixels looked at for each one kept: those with depth are preferred
     depth_bonus: float = 2.0  # w_d: weight of a pixel with usable depth against one without
     largest_sigma: float = 0.015  # of ρ_v; a depth less certain than this is not used
-    least_share: float = 0.5  # p_min: share of the depths used in a far scene
-    largest_share: float = 0.95  # p_max: the same in a near scene
-    near_reference: float = 1.0  # m, a scene this near keeps the largest share
-    far_reference: float = 20.0  # m, a scene this far keeps the least share
     matching_window: int = 9  # TF px; depths closer together than this count as one measurement
 
 
@@ -80,6 +76,8 @@ class Config:
 
     # full: with depth terms; plenoptic: depth only to start; pinhole: no depth
     variant: Literal["full", "plenoptic", "pinhole"] = "full"
+    # focus: the focus of the day is estimated with everything else; off: the camera file is taken as exact
+    calibrate: Literal["off", "focus"] = "focus"
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
     track: TrackConfig = field(default_factory=TrackConfig)

@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.odometry import FrameReport
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
 from prism_vo.window.agreement import DepthAgreement
 
 SURE = 3.0  # standard deviations
@@ -16,10 +17,55 @@ SURE = 3.0  # standard deviations
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
-STEP = 1e-3  # mm
 
 
-def focus_notice(reports: Iterable[FrameReport], camera: PlenopticCamera) -> str | None:
+def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> list[str]:
+    """A sentence for every focus that is not the one of the camera file; what to do about it if nothing was done."""
+    reports = list(reports)
+    followed = [
+        (r.index, r.mapping.focus) for r in reports if r.mapping is not None and r.mapping.focus is not None
+    ]
+    if not followed:
+        sentence = contradiction(reports, camera)
+        return [] if sentence is None else [sentence]
+    depth = _usual_depth(reports)
+    model, sentences, before = FocusModel.of(camera.view("central"), camera), [], 0.0
+    changes = [n for n, (_, focus) in enumerate(followed) if focus.verdict == "has changed"]
+    ends = [*changes, len(followed)]
+    for start, end in zip([0, *changes], ends):
+        if start == end:
+            continue
+        index, last = followed[start][0], followed[end - 1][1]
+        moved = last.shift - before
+        if abs(moved) > SURE * last.sigma and (start in changes or last.shift != 0.0):
+            when = (
+                f"moved at about frame {index}" if start in changes else "is not the one of the camera file"
+            )
+            percent = 100.0 * abs(_change_of_distance(model, before, last.shift, depth))
+            sentences.append(
+                f"The focus {when}, by {MICRO * moved:+.1f} ± {MICRO * last.sigma:.1f} µm: distances near "
+                f"{depth:.2g} m are corrected by {percent:.1f} %; camera_refined.yaml has the new focus."
+            )
+        before = last.shift
+    return sentences
+
+
+def _usual_depth(reports: Iterable[FrameReport]) -> float:
+    """Median distance (m) of the points that were compared; 1 m if none were."""
+    found = [
+        r.mapping.agreement for r in reports if r.mapping is not None and r.mapping.agreement is not None
+    ]
+    return 1.0 / float(np.median([a.median_inv_depth for a in found])) if found else 1.0
+
+
+def _change_of_distance(model: FocusModel, before: float, now: float, depth: float) -> float:
+    """Relative change of the distance of what is measured at ``depth`` (m), from one shift (mm) to another."""
+    old, new = model.at(before), model.at(now)
+    w = old.w_infinity + old.kappa / depth
+    return new.kappa / (w - new.w_infinity) / depth - 1.0
+
+
+def contradiction(reports: Iterable[FrameReport], camera: PlenopticCamera) -> str | None:
     """One sentence if measured depth and parallax contradict each other by more than chance."""
     found = [
         r.mapping.agreement for r in reports if r.mapping is not None and r.mapping.agreement is not None
@@ -38,7 +84,7 @@ def focus_notice(reports: Iterable[FrameReport], camera: PlenopticCamera) -> str
             f"{disagree}: the nominal optics do not fit these images; the virtual depth at infinity is about "
             f"{expected + excess:.3f}, not {expected:.3f}."
         )
-    moved = excess / _per_millimetre(camera) * MICRO
+    moved = MICRO * excess / FocusModel(camera.view("central"), camera).slopes(0.0).w_infinity
     depth = 1.0 / float(np.median([a.median_inv_depth for a in best]))
     wrong = 100.0 * excess * depth / camera.view("central").kappa
     return (
@@ -66,11 +112,3 @@ def _best(found: list[DepthAgreement]) -> list[DepthAgreement]:
     """Those about as certain as the most certain one."""
     limit = 2.0 * min(a.intercept_sigma for a in found)
     return [a for a in found if a.intercept_sigma <= limit]
-
-
-def _per_millimetre(camera: PlenopticCamera) -> float:
-    """dw_∞/db_L0 of the central view."""
-    lens = camera.calibration.main_lens
-    moved = lens.model_copy(update={"mla_distance_mm": lens.mla_distance_mm + STEP})
-    other = PlenopticCamera.from_calibration(camera.calibration.model_copy(update={"main_lens": moved}))
-    return (other.view("central").w_infinity - camera.view("central").w_infinity) / STEP

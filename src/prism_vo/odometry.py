@@ -15,7 +15,9 @@ from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
+from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
@@ -70,7 +72,6 @@ class Odometry:
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
         self.selector = CandidateSelector(
-            self.view,
             partial(self.variant.measure, self.sensor),
             self.config.select,
             self.config.window.contrast,
@@ -124,14 +125,19 @@ class Odometry:
         """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
         with self.watch("trace"):
             self.window.trace(posed)
-        candidates = self.selector.begin(posed.frame)
+        view = self.window.view
+        candidates = self.selector.begin(posed.frame, view)
         with self.watch("optimise"):
             change = self.window.add(posed)
         self.map.take(change)
+        if change.rescaling is not None:
+            self.motion = self.motion.scaled(change.rescaling.factor)
+            self.map.unrefined.again()
         with self.watch("refine"):
-            self.map.unrefined.refine(self.window.keyframes, self.window.locate)
+            undecided = not self.window.focus_is_settled
+            self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates())
+            self.window.adopt(candidates(), view)
         self._track_against_newest(posed.frame)
         return change.report
 
@@ -142,13 +148,14 @@ class Odometry:
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
         self.map.follow(self.window.keyframes)
+        self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, self.motion.T_view_world, np.zeros(2)), fixed=True)
-        window.adopt(self.selector.first(frame))
+        window.adopt(self.selector.first(frame, window.view), window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
             return self._report(frame, "lost", None, None)
@@ -183,7 +190,8 @@ class Odometry:
         return self._report(frame, "lost", track, None)
 
     def _new_window(self, first_id: int) -> Window:
-        return Window(self.view, self.config.window, self.variant.model(self.sensor), first_id)
+        focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
+        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus), first_id)
 
     def _report(
         self,
@@ -214,10 +222,23 @@ class Odometry:
         """Pose of every tracked frame with the final keyframe poses."""
         return self.map.trajectory(self.view)
 
+    def pose_covariances(self) -> Array:
+        """(N, 6, 6) of the poses of :meth:`trajectory`: x, y, z (m), rotations about x, y, z (rad), world axes."""
+        return self.map.pose_covariances()
+
     def keyframe_trajectory(self) -> Trajectory:
         """Poses of the keyframes alone."""
         return self.map.keyframe_trajectory(self.view)
 
+    def refined_camera(self) -> Calibration | None:
+        """The camera file with the focus of this run and how well it is known; None: it was not looked at."""
+        seen = self.window.focus_report()
+        if seen is None or self.window.model.focus is None:
+            return None
+        return self.window.model.focus.refined(seen.shift, seen.sigma)
+
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""
-        return self.map.cloud(self.view, self.window.finished_points(self.window.points.inlier_count >= 1))
+        return self.map.cloud(
+            self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1)
+        )

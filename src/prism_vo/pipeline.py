@@ -28,7 +28,7 @@ from prism_vo.interruption import uninterrupted
 from prism_vo.kept_run import KeptRun
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
-from prism_vo.notices import focus_notice
+from prism_vo.notices import focus_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
@@ -86,9 +86,15 @@ class RunResult:
     def notices(self) -> list[str]:
         """What does not fit, one sentence each."""
         camera = self.odometry.camera
-        found = [metric_notice(camera.calibration), focus_notice(self.reports, camera)]
+        metric = metric_notice(camera.calibration)
         problems = self.check.problems() if self.check is not None else []
-        return [*problems, *(sentence for sentence in found if sentence is not None)]
+        return [*problems, *([] if metric is None else [metric]), *focus_notices(self.reports, camera)]
+
+    @property
+    def scale_sigma(self) -> float:
+        """Relative standard deviation of the scale at the end of the run; NaN: not determined."""
+        known = [r.mapping.scale_sigma for r in self.reports if r.mapping is not None]
+        return known[-1] if known else float("nan")
 
     @property
     def segments(self) -> int:

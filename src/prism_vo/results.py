@@ -18,6 +18,7 @@ from prism_vo.atomic import output_named, write_text_atomically
 from prism_vo.cloud import write_ply
 from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
+from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, tum_line, write_trajectory
 
@@ -28,9 +29,15 @@ TRAJECTORY = "trajectory.txt"
 KEYFRAMES = "keyframes.txt"
 POINTS = "points.ply"
 STATS = "stats.jsonl"
+COVARIANCES = "covariances.txt"
+REFINED_CAMERA = "camera_refined.yaml"
+COVARIANCES_HEADER = (
+    "# time[s], then 36 numbers, row by row: covariance of x y z [m] and of the rotations about x y z [rad] "
+    "of the pose in trajectory.txt, along and about the world's axes (as in ROS geometry_msgs/PoseWithCovariance)"
+)
 SETTINGS = "config.yaml"
 REPORT = "report.html"
-WRITTEN = (TRAJECTORY, KEYFRAMES, POINTS, STATS, SETTINGS, REPORT)
+WRITTEN = (TRAJECTORY, KEYFRAMES, POINTS, STATS, COVARIANCES, REFINED_CAMERA, SETTINGS, REPORT)
 
 
 class ResultsFolder:
@@ -101,6 +108,10 @@ class ResultsFolder:
             write_trajectory(odometry.trajectory(), self.path / TRAJECTORY)
             write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
             write_ply(odometry.cloud(), self.path / POINTS)
+            write_text_atomically(self.path / COVARIANCES, covariance_lines(odometry))
+            refined = odometry.refined_camera()
+            if refined is not None:
+                save_calibration(refined, self.path / REFINED_CAMERA)
 
     def finish(self, lost: int, segments: int) -> None:
         """Everything is written, the report too."""
@@ -109,6 +120,13 @@ class ResultsFolder:
     def release(self) -> None:
         """Others may write here again."""
         self._folder.close()
+
+
+def covariance_lines(odometry: Odometry) -> str:
+    """The text of covariances.txt."""
+    rows = zip(odometry.trajectory().times.tolist(), odometry.pose_covariances().reshape(-1, 36).tolist())
+    lines = (" ".join([repr(time), *(f"{value:.6e}" for value in row)]) for time, row in rows)
+    return "\n".join([COVARIANCES_HEADER, *lines]) + "\n"
 
 
 def check_free(path: Path, force: bool, resume: bool = False) -> None:

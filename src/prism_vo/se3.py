@@ -201,3 +201,10 @@ def align(source: Array, target: Array, with_scale: bool) -> Similarity:
     rotation = (u * sign) @ vt
     scale = float((s * sign).sum() / (ds**2).sum(1).mean()) if with_scale else 1.0
     return Similarity(scale, rotation, mu_t - scale * rotation @ mu_s)
+
+
+def scaled(T_view_world: Array, origin: Array, factor: float) -> Array:
+    """The pose in a world that grew by a factor about a point (3,)."""
+    out = T_view_world.copy()
+    out[:3, 3] = factor * T_view_world[:3, 3] + (factor - 1.0) * T_view_world[:3, :3] @ origin
+    return out

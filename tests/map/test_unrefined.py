@@ -13,6 +13,7 @@ from prism_vo.map.unrefined import MOST, Unrefined
 from prism_vo.map.world import Map
 from prism_vo.types import PosedFrame
 from prism_vo.window.keyframe import Keyframe
+from prism_vo.window.locate import Located
 
 VIEW = small_view()
 AWAY = se3.exp(np.array([0.02, 0.01, 0.0, 0.0, 0.01, 0.0]))  # T_frame_ref
@@ -41,9 +42,9 @@ def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
     better = se3.exp(np.array([1e-3, -2e-3, 0, 0, 0, 1e-3]))
     asked = []
 
-    def locate(posed: PosedFrame) -> np.ndarray:
+    def locate(posed: PosedFrame) -> Located:
         asked.append(posed)
-        return better @ posed.T_view_world
+        return Located(better @ posed.T_view_world, None)
 
     world.unrefined.refine([frames[0], optimised], locate)
     assert [posed.frame.index for posed in asked] == [0, 1, 2]

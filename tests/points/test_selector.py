@@ -19,7 +19,7 @@ CONFIG = SelectConfig(first_candidates=300, candidates=120)
 
 
 def selector(threads: bool) -> CandidateSelector:
-    return CandidateSelector(VIEW, DecodedSensor(VIEW).measure, CONFIG, 50.0, 0, Stopwatch(), threads)
+    return CandidateSelector(DecodedSensor(VIEW).measure, CONFIG, 50.0, 0, Stopwatch(), threads)
 
 
 def frame() -> Frame:
@@ -30,12 +30,12 @@ def frame() -> Frame:
 def test_how_many_are_wanted_depends_on_the_call_and_not_on_the_state_of_a_window() -> None:
     """The number used to be decided on the other thread by the length of an array that was being replaced."""
     chosen = selector(threads=True)
-    first, later = len(chosen.first(frame())), len(chosen.begin(frame())())
+    first, later = len(chosen.first(frame(), VIEW)), len(chosen.begin(frame(), VIEW)())
     assert 0.7 * 300 < first <= 360 and 0.7 * 120 < later <= 144
     assert "window" not in inspect.signature(CandidateSelector.__init__).parameters
 
 
 def test_threads_change_nothing() -> None:
-    a, b = (selector(threads).begin(frame())() for threads in (True, False))
+    a, b = (selector(threads).begin(frame(), VIEW)() for threads in (True, False))
     np.testing.assert_array_equal(a.u, b.u)
     np.testing.assert_array_equal(a.measured, b.measured)

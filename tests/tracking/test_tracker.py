@@ -25,7 +25,7 @@ def setting(scene: SmoothScene = SCENE, every: int = 5) -> tuple[Tracker, Refere
     known[6:-6:every, 6:-6:every] = True
     depth = np.where(known, q, np.nan).astype(np.float32)
     variance = np.where(known, 1e-6, np.inf).astype(np.float32)
-    keyframe = KeyframeDepth(7, np.eye(4), np.zeros(2), 1.0, image, depth, variance)
+    keyframe = KeyframeDepth(7, np.eye(4), np.zeros(2), 1.0, VIEW.image_plane, image, depth, variance)
     return tracker, tracker.reference(keyframe)
 
 

@@ -52,7 +52,7 @@ def test_noise_is_as_large_as_it_says() -> None:
 
 def test_too_few_points_or_keyframes_say_nothing() -> None:
     window = window_with(0.0, True)
-    window.points = window.points.take(np.arange(100))
+    window.points = window.points.take(np.arange(50))
     assert depth_agreement(window) is None
     short = Window(window.view, WindowConfig(), WindowModel())
     fill(short, 2)

@@ -19,7 +19,7 @@ from prism_vo.window.state import CameraBlock
 from prism_vo.window.system import System
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
-from prism_vo.window.uncertainty import uncertainty_of
+from prism_vo.window.uncertainty import OPTIMISM, uncertainty_of
 
 # what interpolation leaves: the photometric minimum is not exactly at the true depths
 TOLERANCE = 1e-3
@@ -138,7 +138,7 @@ def test_uncertainty_is_the_dense_covariance_of_the_camera() -> None:
     h, _, k = dense_of(window, np.ones(len(window.points), bool))
     free = window.free_variables()
     reduced, _ = schur(h, np.zeros(len(h)), np.arange(len(h)) >= k)
-    found = uncertainty_of(window.keyframes, reduced, free, 4.0)
+    found = uncertainty_of(window.keyframes, reduced, free, 4.0 / OPTIMISM**2)
     assert found is not None and found.camera.shape == (CAMERA, CAMERA)
     on = np.concatenate([free, np.ones(len(h) - k, bool)])
     root = np.sqrt(np.diag(h)[on])

@@ -19,9 +19,11 @@ def test_the_pose_of_the_last_frame_is_found_from_all_points(seed: int) -> None:
     poses = exact.state.base_pose.copy()
     poses[-1] = se3.exp(np.random.default_rng(seed).normal(0, 2e-3, 6)) @ poses[-1]
     state = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth[older])
-    found = locate(term, state, 20)
-    from_truth = locate(term, replace(state, base_pose=exact.state.base_pose), 20)
-    assert found is not None and from_truth is not None
+    located = locate(term, state, 20)
+    other = locate(term, replace(state, base_pose=exact.state.base_pose), 20)
+    assert located is not None and other is not None
+    found, from_truth = located.T_view_world, other.T_view_world
+    assert located.covariance is not None and (np.linalg.eigvalsh(located.covariance) > 0).all()
     assert np.linalg.norm(se3.log(found @ se3.inverse(from_truth))) < 2e-5  # wherever it starts
     # translation and rotation errors that cancel in the image are not seen: judge where points fall
     view, p = exact.view, term.points

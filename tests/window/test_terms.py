@@ -12,11 +12,15 @@ from exact_windows import Exact, exact_window
 from random_systems import random_system
 
 from prism_vo.linear.schur import Step
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
+from prism_vo.simulate import preset_camera
 from prism_vo.window.energy import WindowEnergy
 from prism_vo.window.state import CameraBlock, State
 from prism_vo.window.system import System
 from prism_vo.window.terms.brightness import BrightnessTerm
 from prism_vo.window.terms.depth import DepthTerm
+from prism_vo.window.terms.focus import FocusPrior
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
 
@@ -104,6 +108,22 @@ def test_depth(in_prior: list[bool]) -> None:
     doubled = linearized(replace(term, weight=32.0), state)
     assert doubled.energy == pytest.approx(2 * here.energy)
     np.testing.assert_allclose(doubled.h_points, 2 * here.h_points)
+
+
+@pytest.mark.parametrize("camera_in_prior", [False, True])
+def test_depth_and_the_focus(camera_in_prior: bool) -> None:
+    """Gradient in points and focus; the focus's own rows are those of its first estimate."""
+    exact, state = somewhere([False] * 3, camera_in_prior=camera_in_prior)
+    focus = FocusModel(exact.view, PlenopticCamera.from_calibration(preset_camera("mini")))
+    value = np.array([2e-3])
+    state = replace(state, camera=CameraBlock(value, np.zeros(1), camera_in_prior))
+    term = DepthTerm(exact.view, exact.points.measured, np.full(15, 1e6), 16.0, 2.5, focus)
+    here = assert_gradient(term, state, 1e-8)
+    row = state.camera_rows.start
+    assert here.h[row, row] > 0 and here.h_cross[:, row].all()
+    prior = FocusPrior(3.0e5)
+    assert_gradient(prior, state, 1e-8)
+    assert linearized(prior, state).energy == pytest.approx(3.0e5 * 2e-3**2)
 
 
 def test_prior_in_the_variables_it_speaks_of() -> None:

@@ -22,6 +22,7 @@ class Call:
     camera: Path | None = None
     config: Path | None = None
     variant: Literal["full", "plenoptic", "pinhole"] | None = None
+    calibrate: Literal["off", "focus"] | None = None
     seed: int | None = None
     start: int = 0
     frames: int | None = None
@@ -78,7 +79,7 @@ class Call:
 
     def _says_more(self) -> bool:
         part = (self.start, self.frames, self.stride, self.follow) != (0, None, 1, None)
-        return part or (self.config, self.variant, self.seed) != (None, None, None)
+        return part or (self.config, self.variant, self.calibrate, self.seed) != (None,) * 4
 
     def settings(self) -> Config:
         """All settings, checked."""
@@ -90,6 +91,8 @@ class Call:
         settings = load_config(self.config) if self.config is not None else Config()
         if self.variant is not None:
             settings = replace(settings, variant=self.variant)
+        if self.calibrate is not None:
+            settings = replace(settings, calibrate=self.calibrate)
         if self.seed is not None:
             settings = replace(settings, seed=self.seed)
         check_config(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,7 +30,8 @@ def print_summary(result: RunResult) -> None:
     table.add_row("tracking", _states(result))
     for name, words in _problems(result):
         table.add_row(name, Text(words))  # file names may hold what Rich would take for markup
-    table.add_row("path", f"{result.trajectory.length:.3f} m")
+    scale = f" ± {100 * result.scale_sigma:.2f} % (scale)" if np.isfinite(result.scale_sigma) else ""
+    table.add_row("path", f"{result.trajectory.length:.3f} m{scale}")
     table.add_row("map", f"{len(result.odometry.cloud())} points")
     m = result.metrics
     if m is not None:

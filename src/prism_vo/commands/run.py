@@ -21,6 +21,7 @@ def run(
     camera: Path | None = None,
     config: Path | None = None,
     variant: Literal["full", "plenoptic", "pinhole"] | None = None,
+    calibrate: Literal["off", "focus"] | None = None,
     seed: int | None = None,
     start: int = 0,
     frames: int | None = None,
@@ -52,6 +53,8 @@ def run(
         YAML file with settings (see `prism-vo config`).
     variant
         full: with depth terms; plenoptic: depth only to start and track; pinhole: no depth, free scale.
+    calibrate
+        focus (default): follow the focus if it is not the one of the camera file; off: take the file as exact.
     seed
         Seed of the point selection.
     start
@@ -92,7 +95,7 @@ def run(
     from prism_vo.datasets.source import notes_of
     from prism_vo.errors import ConfigError
 
-    call = Call(sequence, camera, config, variant, seed, start, frames, stride, follow)
+    call = Call(sequence, camera, config, variant, calibrate, seed, start, frames, stride, follow)
     if resume is not None:
         if out is not None:
             raise ConfigError("--out cannot be combined with --resume, which names the results folder.")

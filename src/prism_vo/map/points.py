@@ -11,7 +11,7 @@ from prism_vo.cloud import PointCloud
 from prism_vo.optics.camera import FocusedView
 from prism_vo.points.finished import FinishedPoints
 
-LARGEST_RELATIVE_SIGMA = 0.2  # of inverse depth; points known less well are left out
+LARGEST_RELATIVE_SIGMA = 0.6  # of inverse depth; points known less well are left out
 LEAST_INV_DEPTH = 1e-3  # 1/m; points farther away are left out
 
 

@@ -19,7 +19,8 @@ from prism_vo.points.finished import FinishedPoints
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import PosedFrame
 from prism_vo.window.conditional import ConditionalPoses
-from prism_vo.window.keyframe import Keyframe
+from prism_vo.window.keyframe import POSE, Keyframe
+from prism_vo.window.refocus import Rescaling
 from prism_vo.window.report import WindowChange
 
 
@@ -30,6 +31,10 @@ class Map:
     T_view_world: dict[int, Array] = field(default_factory=dict)
     keyframe_times: dict[int, float] = field(default_factory=dict)
     conditionals: list[ConditionalPoses] = field(default_factory=list)
+    cameras: dict[int, Array] = field(
+        default_factory=dict
+    )  # numbers of the camera, by the first keyframe with them
+    covariances: dict[int, Array] = field(default_factory=dict)  # (6, 6) of T_view_world, left tangents
     frames: list[PlacedFrame] = field(default_factory=list)
     points: list[FinishedPoints] = field(default_factory=list)
     unrefined: Unrefined = field(default_factory=Unrefined)
@@ -47,29 +52,68 @@ class Map:
         self.unrefined.add(placed, posed)
 
     def take(self, change: WindowChange) -> None:
-        """What left the window."""
+        """What left the window, and what it learnt about the lengths before."""
+        if change.rescaling is not None:
+            self._rescale(change.rescaling)
         if change.finished is not None:
             self.points.append(change.finished)
         if change.conditional is not None:
             self.conditionals.append(change.conditional)
+
+    def _rescale(self, r: Rescaling) -> None:
+        """The lengths of a segment were wrong by a factor: keyframes, frames and points since its first keyframe."""
+        self.T_view_world = {
+            k: se3.scaled(T, r.origin, r.factor) if k >= r.first else T for k, T in self.T_view_world.items()
+        }
+        self.conditionals = [
+            c.scaled(r.origin, r.factor) if min(c.left) >= r.first else c for c in self.conditionals
+        ]
+        for frame in self.frames:
+            if frame.keyframe >= r.first:
+                frame.T_frame_ref = se3.scaled(frame.T_frame_ref, np.zeros(3), r.factor)
+        self.points = [p.scaled(r.factor, r.first) for p in self.points]
+
+    def follow_camera(self, numbers: Array, since: int) -> None:
+        """The camera's numbers since a keyframe, as they are now."""
+        self.cameras[since] = numbers
 
     def follow(self, keyframes: Iterable[Keyframe]) -> None:
         """The poses of the keyframes in the window, as they are now."""
         for keyframe in keyframes:
             self.T_view_world[keyframe.id] = keyframe.pose
             self.keyframe_times[keyframe.id] = keyframe.time
+            if keyframe.covariance is not None:
+                self.covariances[keyframe.id] = keyframe.covariance
 
     # --- what is read ----------------------------------------------------------------------------------------
 
     def poses(self) -> dict[int, Array]:
         """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
-        return smoothed(self.T_view_world, self.conditionals)
+        return smoothed(self.T_view_world, self.conditionals, self.cameras)
 
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
         poses = [camera_pose(view, f.T_frame_ref @ keyframes[f.keyframe]) for f in self.frames]
         return Trajectory(np.array([f.time for f in self.frames]), np.array(poses).reshape(-1, 4, 4))
+
+    def pose_covariances(self) -> Array:
+        """Of every pose of :meth:`trajectory` (N, 6, 6): position (m), then rotation (rad), about the world's axes.
+
+        NaN where nothing is known yet; zero for the first keyframe of a segment, which poses are relative to.
+        """
+        keyframes, found = self.poses(), np.full((len(self.frames), POSE, POSE), np.nan)
+        for n, frame in enumerate(self.frames):
+            of_keyframe = self.covariances.get(frame.keyframe)
+            if of_keyframe is None:
+                continue
+            carried = se3.adjoint(frame.T_frame_ref)
+            inside = carried @ of_keyframe @ carried.T
+            if frame.covariance is not None:
+                inside = inside + frame.covariance
+            turned = np.kron(np.eye(2), (frame.T_frame_ref @ keyframes[frame.keyframe])[:3, :3].T)
+            found[n] = turned @ inside @ turned.T  # T ← exp(ξ) T moves camera and axes by −Rᵀ ξ in the world
+        return found
 
     def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of the keyframes alone."""

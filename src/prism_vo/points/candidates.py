@@ -37,7 +37,7 @@ def select_candidates(
     """Select pixels of the (h, w, 3) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
     pixels = spread_pixels(image, int(config.oversample * wanted), rng)
     depth = measure(pixels.astype(np.float32))
-    kind = classify(view, pixels, depth, config)
+    kind = classify(depth, config)
     keep = prefer_depth(image, pixels, kind, wanted, config.depth_bonus)
     pixels, kind = pixels[keep], kind[keep]
     depth = PointDepth(depth.inv_virtual_depth[keep], depth.variance[keep], depth.valid[keep])

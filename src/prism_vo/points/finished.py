@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,3 +21,8 @@ class FinishedPoints:
     inv_depth: Array
     variance: Array  # of inv_depth
     rgb: NDArray[np.uint8]  # (N, 3)
+
+    def scaled(self, factor: float, first: int) -> FinishedPoints:
+        """Those hosted in keyframes with ids from ``first`` on, farther away by a factor."""
+        by = np.where(self.keyframe >= first, factor, 1.0)
+        return replace(self, inv_depth=self.inv_depth / by, variance=self.variance / by**2)

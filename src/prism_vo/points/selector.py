@@ -24,7 +24,6 @@ class CandidateSelector:
 
     def __init__(
         self,
-        view: FocusedView,
         measure: Measure,
         config: SelectConfig,
         contrast: float,
@@ -32,30 +31,30 @@ class CandidateSelector:
         watch: Stopwatch,
         threads: bool,
     ) -> None:
-        self.view, self.measure, self.config, self.contrast = view, measure, config, contrast
+        self.measure, self.config, self.contrast = measure, config, contrast
         self.rng = np.random.default_rng(seed)
         self.watch = watch
         self.executor = ThreadPoolExecutor(1, thread_name_prefix="select") if threads else None
 
-    def first(self, frame: Frame) -> Candidates:
+    def first(self, frame: Frame, view: FocusedView) -> Candidates:
         """Of the first keyframe of a segment: more of them, at once."""
-        return self._select(frame, self.config.first_candidates)
+        return self._select(frame, view, self.config.first_candidates)
 
-    def begin(self, frame: Frame) -> Callable[[], Candidates]:
+    def begin(self, frame: Frame, view: FocusedView) -> Callable[[], Candidates]:
         """Begin to select; the function that is returned waits for the candidates."""
         if self.executor is not None:
-            return self.executor.submit(self._select, frame, self.config.candidates).result
-        selected = self._select(frame, self.config.candidates)
+            return self.executor.submit(self._select, frame, view, self.config.candidates).result
+        selected = self._select(frame, view, self.config.candidates)
         return lambda: selected
 
-    def _select(self, frame: Frame, wanted: int) -> Candidates:
+    def _select(self, frame: Frame, view: FocusedView, wanted: int) -> Candidates:
         def measure(points: Floats) -> PointDepth:
             with self.watch("measure"):
                 return self.measure(frame.source, points)
 
         with self.watch("select"):
             found = select_candidates(
-                self.view, frame.image, measure, wanted, self.config, self.contrast, self.rng
+                view, frame.image, measure, wanted, self.config, self.contrast, self.rng
             )
             picture = frame.focused.color
             return found if picture is None else found.painted(picture)

@@ -117,6 +117,18 @@ def curves(result: RunResult) -> list[Curve]:
         series("of them with a depth term", keys, [m.depth_residuals for _, m in mapped]),
     ]
     scale = series("σ", keys, [100 * m.scale_sigma for _, m in mapped])
+    focus = [(k, m.focus) for k, m in mapped if m.focus is not None]
+    if focus:
+        at = [k for k, _ in focus]
+        shift, spread = (
+            np.array([1e3 * v for v in each]) for each in zip(*((f.shift, f.sigma) for _, f in focus))
+        )
+        lines = [
+            series("focus", at, shift),
+            series("+ 2σ", at, shift + 2 * spread),
+            series("− 2σ", at, shift - 2 * spread),
+        ]
+        found.append(Curve("Focus against the camera file", line_chart(lines, "frame", "µm")))
     return [
         *found,
         Curve("Photometric residual of tracking", line_chart([tracking], "frame", "grey (RMS)")),

@@ -53,6 +53,10 @@ class Motion:
         """A better pose of the last frame."""
         return replace(self, T_view_world=T_view_world)
 
+    def scaled(self, factor: float) -> Motion:
+        """All lengths were wrong by a factor; the pose itself is about to be replaced."""
+        return replace(self, step=se3.scaled(self.step, np.zeros(3), factor))
+
     def recovered(self, track: Track) -> Motion:
         """A pose was found again, against an older keyframe: where the frame came from is not known."""
         return replace(self, step=np.eye(4), expected=Expected(track.rms, track.coarse_rms), lost=0)

@@ -31,6 +31,7 @@ class KeyframeDepth:
     T_view_world: Array
     affine: Array  # (a, b)
     exposure: float
+    plane: Pinhole
     image: Floats  # (h, w)
     inv_depth: Floats  # (h, w), NaN where unknown
     variance: Floats  # (h, w), inf where unknown
@@ -44,19 +45,23 @@ class Reference:
     T_view_world: Array
     affine: Array
     exposure: float
+    planes: list[Pinhole]  # one a level
     levels: list[ReferencePixels]
     light: BrightnessReference
 
     @classmethod
-    def of(cls, keyframe: KeyframeDepth, pyramid: list[Floats], levels: list[Pinhole]) -> Reference:
+    def of(cls, keyframe: KeyframeDepth, pyramid: list[Floats]) -> Reference:
         """The known pixels of the keyframe and of their neighbours, on every level."""
         dense, spread = dilate(keyframe.inv_depth, keyframe.variance)
-        maps = depth_pyramid(dense, spread, len(levels))
-        pixels = [reference_pixels(*each) for each in zip(levels, pyramid, maps)]
+        maps = depth_pyramid(dense, spread, len(pyramid))
+        planes = [keyframe.plane.halved(level) for level in range(len(pyramid))]
+        pixels = [reference_pixels(*each) for each in zip(planes, pyramid, maps)]
         light = _brightness_reference(
-            levels[BRIGHTNESS_LEVEL], pyramid[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
+            planes[BRIGHTNESS_LEVEL], pyramid[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         )
-        return cls(keyframe.id, keyframe.T_view_world, keyframe.affine, keyframe.exposure, pixels, light)
+        return cls(
+            keyframe.id, keyframe.T_view_world, keyframe.affine, keyframe.exposure, planes, pixels, light
+        )
 
     def place(self, frame: Frame, T_frame_ref: Array, brightness: Brightness) -> PosedFrame:
         """A frame that was aligned with this reference."""

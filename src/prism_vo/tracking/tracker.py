@@ -12,7 +12,7 @@ from prism_vo.optics.camera import FocusedView
 from prism_vo.tracking.align import Alignment, RobustWeights, align_level
 from prism_vo.tracking.brightness import LEAST_MATCH, Blurred, Brightness, measure_brightness
 from prism_vo.tracking.motion import Motion
-from prism_vo.tracking.pyramid import image_pyramid, level_count, levels_of
+from prism_vo.tracking.pyramid import image_pyramid, level_count
 from prism_vo.tracking.reference import BRIGHTNESS_LEVEL, KeyframeDepth, Reference
 from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import Frame
@@ -31,15 +31,15 @@ class Tracker:
 
     def __init__(self, view: FocusedView, config: TrackConfig) -> None:
         self.view, self.config = view, config
-        self.levels = levels_of(view, level_count(view, config.least_area))
+        self.level_count = level_count(view, config.least_area)
 
     def pyramid(self, image: Floats) -> list[Floats]:
         """Of an image (h, w), with as many levels as tracking wants."""
-        return image_pyramid(image, len(self.levels))
+        return image_pyramid(image, self.level_count)
 
     def reference(self, keyframe: KeyframeDepth, pyramid: list[Floats] | None = None) -> Reference:
         """Make a keyframe ready to be tracked against; ``pyramid``: its own, if somebody has it."""
-        return Reference.of(keyframe, pyramid or self.pyramid(keyframe.image), self.levels)
+        return Reference.of(keyframe, pyramid or self.pyramid(keyframe.image))
 
     def track(self, frame: Frame, reference: Reference, motion: Motion) -> Track:
         """Follow the camera's motion; where that fails, look for small rotations, too."""
@@ -100,7 +100,7 @@ class Tracker:
     ) -> tuple[list[Alignment], float]:
         """Coarsest level from every guess, best first, and the least residual there; guesses that converged to the
         same place are kept once."""
-        top = len(self.levels) - 1
+        top = self.level_count - 1
         results = []
         for guess in guesses:
             results.append(self._on_level(pyramid, reference, top, guess, brightness))
@@ -123,14 +123,14 @@ class Tracker:
     ) -> tuple[Alignment, Brightness]:
         """Down the pyramid, measuring the brightness anew with the pose of each level."""
         result = start
-        for level in range(len(self.levels) - 2, -1, -1):
+        for level in range(self.level_count - 2, -1, -1):
             brightness = self.brightness(smooth, reference, result.T_frame_ref, brightness)
             result = self._on_level(pyramid, reference, level, result.T_frame_ref, brightness)
         return result, self.brightness(smooth, reference, result.T_frame_ref, brightness)
 
     def brightness(self, smooth: Blurred, reference: Reference, pose: Array, start: Brightness) -> Brightness:
         """Gain and offset of a frame against the reference at a pose."""
-        return measure_brightness(smooth, self.levels[BRIGHTNESS_LEVEL], reference.light, pose, start)
+        return measure_brightness(smooth, reference.planes[BRIGHTNESS_LEVEL], reference.light, pose, start)
 
     def _on_level(
         self, pyramid: list[Floats], reference: Reference, level: int, start: Array, brightness: Brightness
@@ -142,7 +142,7 @@ class Tracker:
             weights = RobustWeights.of(c.image_sigma, c.huber, cutoff)
             return align_level(
                 pyramid[level],
-                self.levels[level],
+                reference.planes[level],
                 reference.levels[level],
                 start,
                 brightness,
@@ -164,7 +164,7 @@ class Tracker:
 
     def flow(self, T_frame_ref: Array, reference: Reference) -> tuple[float, float]:
         """RMS image motion of the reference pixels at 512 px width: with and without rotation."""
-        level = reference.levels[min(1, len(self.levels) - 1)]
+        level = reference.levels[min(1, self.level_count - 1)]
         rays = np.stack([level.ray_x, level.ray_y, np.ones(len(level.ray_x), np.float32)], -1).astype(
             np.float64
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from prism_vo.arrays import Floats
+from prism_vo.optics.focus import FocusModel
 from prism_vo.sensor import Sensor
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
@@ -21,9 +22,10 @@ class Variant(ABC):
     measures_depth: bool  # plenoptic depth is used: distances are metres, and the sensor must have depth
     depth_terms: bool  # the energy has depth terms, weighted by η
 
-    def model(self, sensor: Sensor) -> WindowModel:
+    def model(self, sensor: Sensor, focus: FocusModel | None = None) -> WindowModel:
         """What the window minimises. Without depth terms nothing there knows the scale."""
-        return WindowModel(self.depth_terms, not self.depth_terms, sensor.variance_power)
+        estimated = focus if self.depth_terms else None
+        return WindowModel(self.depth_terms, not self.depth_terms, sensor.variance_power, estimated)
 
     @abstractmethod
     def measure(self, sensor: Sensor, frame: InputFrame, points: Floats) -> PointDepth:

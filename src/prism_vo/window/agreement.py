@@ -8,16 +8,17 @@ taken with. Depth terms pull q towards the file's line; their pull is taken back
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Integers
+from prism_vo.optics.view import FocusedView
 from prism_vo.points.pattern import IN
 from prism_vo.points.records import Points
 from prism_vo.window.contents import WindowContents
 
-LEAST_POINTS = 150
+LEAST_POINTS = 60
 LEAST_KEYFRAMES = 3  # beside its host that a point is seen in … and so in the window
 LARGEST_RELATIVE_SIGMA = 0.08  # of q from parallax: beyond it the error is not Gaussian in q
 HUBER = 2.0  # σ
@@ -31,7 +32,7 @@ class DepthAgreement:
     intercept: float  # w_∞ as the points show it
     intercept_sigma: float
     expected_intercept: float  # w_∞ of the camera file
-    slope_ratio: float  # κ as the points show it over that of the camera file, at the window's scale
+    slope_ratio: float  # κ as the points show it over the present one, at the window's scale
     slope_ratio_sigma: float
     spread: float  # robust standard deviation of the points about their line, in units of their own σ
     points: int
@@ -44,66 +45,85 @@ class DepthAgreement:
 
 
 @dataclass(frozen=True)
-class _Observations:
-    """N points: inverse depth from parallax, w from the decoder, and their σ."""
+class Observations:
+    """N points: inverse depth from parallax, measured ρ_v, and their variances."""
 
+    keyframe: Integers  # ids of their hosts
     q: Array
-    w: Array
-    q_sigma: Array
-    w_sigma: Array
+    rho: Array
+    q_variance: Array
+    rho_variance: Array
 
 
-def depth_agreement(window: WindowContents) -> DepthAgreement | None:
-    """Fit the line to the active points of a window; None: too few of them know both."""
+def depth_agreement(window: WindowContents, first: int = 0) -> DepthAgreement | None:
+    """Fit the line to the active points of the keyframes with ids from ``first`` on; None: too few know both."""
     if len(window.keyframes) <= LEAST_KEYFRAMES:
         return None
-    seen = _observations(window)
+    seen = observations(window, first)
     return _fit(window, seen) if len(seen.q) >= LEAST_POINTS else None
 
 
-def _observations(window: WindowContents) -> _Observations:
-    view, p = window.view, _with_parallax(window.points)
-    shared = (p.residual_status == IN).sum(
-        1
-    )  # all residuals of a point share one host patch, so they count once
-    q_sigma = np.sqrt(window.balance.noise2 * shared / p.photometric_curvature)
+def observations(window: WindowContents, first: int) -> Observations:
+    """What both parallax and the decoder know of the active points of the keyframes with ids from ``first`` on."""
+    p = _with_parallax(window, first)
+    # all residuals of a point share one host patch, so they count once
+    shared = (p.residual_status == IN).sum(1)
+    q_variance = window.balance.noise2 * shared / p.photometric_curvature
     depth, q = window.depth(p), p.inv_depth
     if depth is not None:  # at the minimum the slopes of both kinds of residuals cancel
-        q = q + depth.weight * depth.residuals(q).b / p.photometric_curvature
-    w = 1.0 / (view.alpha + view.beta * p.measured)
-    w_sigma = view.beta * w * w / np.sqrt(window.depth_information(p))
-    usable = (q > 0) & (q_sigma < LARGEST_RELATIVE_SIGMA * q)
-    return _Observations(q[usable], w[usable], q_sigma[usable], w_sigma[usable])
+        q = q + depth.weight * depth.residuals(q, window.focus_shift).b / p.photometric_curvature
+    usable = (q > 0) & (q_variance < (LARGEST_RELATIVE_SIGMA * q) ** 2)
+    rho_variance = 1.0 / window.depth_information(p)
+    ids = np.array([k.id for k in window.keyframes], np.int32)[p.host]
+    return Observations(ids[usable], q[usable], p.measured[usable], q_variance[usable], rho_variance[usable])
 
 
-def _with_parallax(points: Points) -> Points:
+def _with_parallax(window: WindowContents, first: int) -> Points:
     """Points with a depth measurement that at least two other keyframes see."""
+    points = window.points
+    recent = np.array([k.id >= first for k in window.keyframes])[points.host]
     seen = (points.residual_status == IN).sum(1) >= LEAST_KEYFRAMES - 1
-    return points.take(seen & (points.information > 0) & (points.photometric_curvature > 0))
+    return points.take(recent & seen & (points.information > 0) & (points.photometric_curvature > 0))
 
 
-def _fit(window: WindowContents, seen: _Observations) -> DepthAgreement:
-    """Straight line with errors in both variables, robust against outliers."""
+def _fit(window: WindowContents, seen: Observations) -> DepthAgreement:
+    """Straight line with errors in both variables, robust; residuals are those of ρ_v, whose errors are even."""
     view = window.view
-    intercept, slope = view.w_infinity, view.kappa
+    line = np.array([view.w_infinity, view.kappa])
     h, residual = np.eye(2), np.zeros(0)
     for _ in range(ITERATIONS):
-        variance = seen.w_sigma**2 + (slope * seen.q_sigma) ** 2
-        residual = (seen.w - intercept - slope * seen.q) / np.sqrt(variance)
+        now = replace(view, w_infinity=line[0], kappa=line[1])
+        difference, slope = seen.rho - now.inv_virtual_depth(seen.q), now.inv_virtual_depth_slope(seen.q)
+        variance = seen.rho_variance + slope**2 * seen.q_variance
+        residual = difference / np.sqrt(variance)
         weight = np.minimum(1.0, HUBER / np.maximum(np.abs(residual), HUBER)) / variance
         # the most likely q given both measurements: with the noisy one the slope would come out too flat
-        q = seen.q + slope * seen.q_sigma**2 * (seen.w - intercept - slope * seen.q) / variance
-        rows = np.stack([np.ones(len(q)), q])
+        q = seen.q + slope * seen.q_variance * difference / variance
+        rows = np.stack([np.ones(len(q)), q]) / (-now.beta * (line[0] + line[1] * q) ** 2)
         h = (rows * weight) @ rows.T
-        intercept, slope = np.linalg.solve(h, (rows * weight) @ seen.w)
+        line = line + np.linalg.solve(h, (rows * weight) @ difference)
     sigma = np.sqrt(np.diag(np.linalg.inv(h)))
     return DepthAgreement(
-        float(intercept),
+        float(line[0]),
         float(sigma[0]),
-        view.w_infinity,
-        float(slope / view.kappa),
+        window.file_view.w_infinity,
+        float(line[1] / view.kappa),
         float(sigma[1] / view.kappa),
         float(1.4826 * np.median(np.abs(residual))),
         len(seen.q),
         float(np.median(seen.q)),
     )
+
+
+def depth_factor(window: WindowContents, view: FocusedView) -> float:
+    """By which distances from parallax must be multiplied to agree with those measured in a view; 1 if none do both."""
+    seen = observations(window, 0)
+    log_factor = 0.0
+    for _ in range(ITERATIONS if len(seen.q) else 0):
+        q = seen.q * np.exp(-log_factor)
+        difference, slope = seen.rho - view.inv_virtual_depth(q), view.inv_virtual_depth_slope(q)
+        variance = seen.rho_variance + slope**2 * seen.q_variance
+        weight = np.minimum(1.0, HUBER / np.maximum(np.abs(difference) / np.sqrt(variance), HUBER)) / variance
+        row = -slope * q
+        log_factor += float((weight * row * difference).sum() / (weight * row * row).sum())
+    return float(np.exp(log_factor))

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from prism_vo import se3
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.types import PosedFrame
 from prism_vo.window.balance import EtaBalance
@@ -18,10 +21,12 @@ from prism_vo.window.keyframe import BLOCK, Keyframe
 from prism_vo.window.state import CameraBlock, State
 from prism_vo.window.terms.brightness import BrightnessTerm
 from prism_vo.window.terms.depth import DepthTerm, information_at_estimate
+from prism_vo.window.terms.focus import FocusPrior
 from prism_vo.window.terms.photometric import PhotometricTerm
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
 
+MOVED_SIGMA = 0.05  # mm, of a focus that is not the one of the camera file
 LARGEST_SIGMA = 0.5  # 1/m, of an inverse depth that counts as known
 
 
@@ -32,6 +37,7 @@ class WindowModel:
     depth_terms: bool = True
     scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
     variance_power: float = 0.0  # of the sensor
+    focus: FocusModel | None = None  # None: the focus is taken as it stands in the camera file
 
 
 class WindowContents:
@@ -40,19 +46,25 @@ class WindowContents:
     def __init__(
         self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
-        self.view, self.plane, self.config, self.model = view, view.image_plane, config, model
+        self.file_view, self.config, self.model = view, config, model
         self.images = np.zeros((config.keyframes + 1, view.height, view.width, 3), np.float32)
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
         self.candidates = Candidates.empty()
-        self.camera = CameraBlock()
+        estimated = np.zeros(0 if model.focus is None else 1)
+        self.camera = CameraBlock(estimated, estimated.copy())
         self.prior = Prior.blank(0, len(self.camera))
         self.balance = EtaBalance(config)
-        self.next_id = first_id
+        self.focus_is_free = False  # held until measured depth and parallax can be compared
+        self.focus_has_moved = False  # the camera file is wrong about it
+        self.first_id = self.next_id = first_id
+        self.origin = np.zeros(3)  # centre of the first keyframe
 
     def insert(self, posed: PosedFrame, fixed: bool = False) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it."""
         frame, slot = posed.frame, self._free_slot()
+        if self.next_id == self.first_id:
+            self.origin = se3.inverse(posed.T_view_world)[:3, 3]
         self.images[slot] = frame.image
         self.keyframes.append(
             Keyframe(
@@ -70,6 +82,21 @@ class WindowContents:
         self.next_id += 1
         self.points = self.points.with_keyframe()
         self.prior = self.prior.with_new_keyframe()
+
+    @property
+    def focus_shift(self) -> float:
+        """δ, mm; 0 if it is not estimated."""
+        return 0.0 if self.model.focus is None else float(self.camera.value[0])
+
+    @property
+    def view(self) -> FocusedView:
+        """The view with the focus as it is estimated now."""
+        return self.file_view if self.model.focus is None else self.model.focus.at(self.focus_shift)
+
+    @property
+    def plane(self) -> Pinhole:
+        """The keyframes' images as pinhole images."""
+        return self.view.image_plane
 
     @property
     def eta(self) -> float:
@@ -106,7 +133,14 @@ class WindowContents:
         if not self.model.depth_terms:
             return None
         information = self.depth_information(points)
-        return DepthTerm(self.view, points.measured, information, self.eta, self.config.depth_huber)
+        return DepthTerm(
+            self.file_view,
+            points.measured,
+            information,
+            self.eta,
+            self.config.depth_huber,
+            self.model.focus,
+        )
 
     def point_terms(self, points: Points) -> tuple[Term, ...]:
         """All terms but the photometric one that some points are part of: what leaves with them."""
@@ -125,8 +159,16 @@ class WindowContents:
 
     def energy(self, depth: DepthTerm | None) -> WindowEnergy:
         """All terms."""
-        others = (self.brightness(), self.prior)
+        others: tuple[Term, ...] = (self.brightness(), self.prior)
+        if self.model.focus is not None:
+            others = (*others, self.focus_prior())
         return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
+
+    def focus_prior(self) -> FocusPrior:
+        """The focus about that of the camera file."""
+        assert self.model.focus is not None
+        sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.known.sigma
+        return FocusPrior(self.balance.noise2 / sigma**2)
 
     def least_curvature(self) -> float:
         """Curvature below which a depth is not known, at the present noise."""
@@ -135,7 +177,9 @@ class WindowContents:
     def free_variables(self) -> Mask:
         """All variables but those of the fixed keyframe (the gauge)."""
         free = np.repeat([not k.fixed for k in self.keyframes], BLOCK)
-        return np.concatenate([free, np.ones(len(self.camera), np.bool_)])
+        return np.concatenate(
+            [free, np.full(len(self.camera), self.model.focus is None or self.focus_is_free)]
+        )
 
     def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""

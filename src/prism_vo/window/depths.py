@@ -49,6 +49,7 @@ def solve_depths(
 
     A point takes a step only if its own energy falls; one that was refused stays where it is.
     """
+    shift = float(state.camera.value[0]) if len(state.camera) else 0.0
     energy = WindowEnergy(photometric, () if depth is None else (depth,))
 
     def at(q: Array) -> _OwnEnergies:
@@ -56,7 +57,7 @@ def solve_depths(
         found = system.photometric
         cost = np.where(found.status >= 0, photometric.limited(found.energy), 0.0).sum(1)
         if depth is not None:
-            cost = cost + depth.weight * np.nan_to_num(depth.residuals(q).in_sigmas) ** 2
+            cost = cost + depth.weight * np.nan_to_num(depth.residuals(q, shift).in_sigmas) ** 2
         return _OwnEnergies(cost, system.h_points, system.b_points, found.status)
 
     q = photometric.points.inv_depth.copy()

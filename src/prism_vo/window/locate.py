@@ -14,13 +14,14 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.linear.descent import Damping, descend
-from prism_vo.linear.scaling import damped_step
+from prism_vo.linear.scaling import damped_step, inverse
 from prism_vo.points.pattern import IN, NONE, OUTLIER
 from prism_vo.window.energy import WindowEnergy
 from prism_vo.window.keyframe import BLOCK, POSE
 from prism_vo.window.state import State
 from prism_vo.window.system import System
 from prism_vo.window.terms.photometric import PhotometricTerm, settle_borders
+from prism_vo.window.uncertainty import honest
 
 SMALL_STEP = 1e-5  # m, rad
 LEAST_INLIERS = 100  # residuals that must agree
@@ -59,8 +60,19 @@ class _LocateProblem:
         return bool(taken and max(np.linalg.norm(step[:3]), np.linalg.norm(step[3:])) < SMALL_STEP)
 
 
-def locate(term: PhotometricTerm, state: State, iterations: int) -> Array | None:
-    """T_view_world of the last frame of ``state``, which hosts no points; None if it cannot be determined."""
+@dataclass(frozen=True)
+class Located:
+    """The pose of a frame, and how well it is known against the window."""
+
+    T_view_world: Array
+    covariance: Array | None  # (6, 6) of the left tangent, m and rad; None: some direction is not known
+
+
+def locate(term: PhotometricTerm, state: State, iterations: int, noise2: float = 1.0) -> Located | None:
+    """The last frame of ``state``, which hosts no points; None if its pose cannot be determined.
+
+    ``noise2``: variance of the residuals.
+    """
     only_last = np.full((len(term.points), len(term.slots)), NONE, np.int8)
     only_last[:, -1] = IN
     term = replace(term, points=replace(term.points, residual_status=only_last))
@@ -71,4 +83,8 @@ def locate(term: PhotometricTerm, state: State, iterations: int) -> Array | None
     status = found.at.photometric.status[:, -1]
     seen, counted = (status == IN).sum(), np.isin(status, (IN, OUTLIER)).sum()
     enough = seen > LEAST_INLIERS and seen > LEAST_INLIER_SHARE * counted
-    return found.state.base_pose[-1] if enough else None
+    if not enough:
+        return None
+    rows = slice(BLOCK * (len(state.delta) - 1), BLOCK * (len(state.delta) - 1) + POSE)
+    inner = inverse(found.at.h[rows, rows])
+    return Located(found.state.base_pose[-1], None if inner is None else honest(noise2 * inner))

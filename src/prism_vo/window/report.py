@@ -8,6 +8,17 @@ from dataclasses import dataclass
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.conditional import ConditionalPoses
+from prism_vo.window.focus_watch import Verdict
+from prism_vo.window.refocus import Rescaling
+
+
+@dataclass(frozen=True)
+class FocusReport:
+    """The focus that distances are computed with from now on."""
+
+    shift: float  # mm that the main lens stands farther from the micro-lenses than the camera file says
+    sigma: float  # mm, with what the file says about itself
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,7 @@ class MappingReport:
     healthy: bool
     scale_sigma: float  # relative, 1σ
     agreement: DepthAgreement | None  # of measured depth and parallax; None: nothing to compare
+    focus: FocusReport | None = None  # None: it is taken as it stands in the camera file
 
 
 @dataclass(frozen=True)
@@ -36,3 +48,4 @@ class WindowChange:
     report: MappingReport
     finished: FinishedPoints | None
     conditional: ConditionalPoses | None
+    rescaling: Rescaling | None = None  # before anything left

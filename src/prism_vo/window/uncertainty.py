@@ -13,6 +13,11 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import inverse
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
+OPTIMISM = (
+    3.4  # standard deviations are so many times those of independent residuals (benchmarks.consistency)
+)
+LEAST_SHARE = 1e-3  # of the information about the focus that must come from the images
+
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -23,17 +28,59 @@ class Uncertainty:
     scale: float  # relative, 1σ; NaN: not determined
 
 
-def uncertainty_of(keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float) -> Uncertainty | None:
-    """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty."""
+def uncertainty_of(
+    keyframes: Sequence[Keyframe], h: Array, free: Mask, noise2: float, focus_sigma: float | None = None
+) -> Uncertainty | None:
+    """From the reduced Hessian (8K + C, 8K + C); ``noise2``: of the residuals. None if it is singular or empty.
+
+    ``focus_sigma``: mm, of the focus, if that is the last variable.
+    """
     inner = inverse(h[np.ix_(free, free)]) if free.any() else None
     if inner is None:
         return None
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inner * noise2
+    covariance = honest(covariance, focus_sigma)
     rows = [slice(BLOCK * k, BLOCK * k + POSE) for k in range(len(keyframes))]
     camera = slice(BLOCK * len(keyframes), None)
     poses = np.array([covariance[r, r] for r in rows])
     return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance))
+
+
+def honest(covariance: Array, focus_sigma: float | None = None) -> Array:
+    """What is really known of the variables (M,), from the covariance that the equations give.
+
+    All else repeats its errors (residuals of one patch, depths of one surface, one surface in many keyframes); the
+    focus, the last variable if ``focus_sigma`` (mm) is given, is known as well as that, and the rest follows it.
+    """
+    if focus_sigma is None:
+        return OPTIMISM**2 * covariance
+    variance = covariance[-1, -1]
+    follows = covariance[:, -1] / variance
+    shared = np.outer(follows, follows)
+    return OPTIMISM**2 * (covariance - variance * shared) + focus_sigma**2 * shared
+
+
+def focus_estimate(
+    reduced: tuple[Array, Array], free: Mask, shift: float, prior: float, noise2: float
+) -> tuple[float, float] | None:
+    """Focus shift and its σ (mm) as the images alone show them, from the reduced equations at the present ``shift``.
+
+    The focus is their last variable, held or not; ``prior``: information of the camera file in them. None: the images
+    show nothing.
+    """
+    h, b = reduced
+    free = free.copy()
+    free[-1] = True
+    inner = inverse(h[np.ix_(free, free)])
+    if inner is None:
+        return None
+    precision = 1.0 / inner[-1, -1]
+    own = precision - prior
+    if own < LEAST_SHARE * precision:
+        return None
+    with_prior = shift - float(inner[-1] @ b[free])
+    return with_prior * precision / own, float(np.sqrt(noise2 / own))
 
 
 def _scale_sigma(keyframes: Sequence[Keyframe], covariance: Array) -> float:

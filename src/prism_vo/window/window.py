@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
-from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.points.pattern import IN, OUTSIDE
 from prism_vo.points.records import Candidates, Points
@@ -21,13 +21,17 @@ from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
+from prism_vo.window.focus_step import focus_step
+from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
-from prism_vo.window.locate import locate
+from prism_vo.window.locate import Located, locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
-from prism_vo.window.report import MappingReport, WindowChange
+from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_the_start, seen_in
+from prism_vo.window.report import FocusReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import uncertainty_of
+from prism_vo.window.uncertainty import OPTIMISM, focus_estimate, uncertainty_of
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
@@ -45,6 +49,10 @@ class Window(WindowContents):
     ) -> None:
         super().__init__(view, config, model, first_id)
         self.spacing = Spacing()
+        self.scale_sigma = np.nan  # relative
+        self.focus_watch = FocusWatch()
+        self.focus_seen: FocusEstimate | None = None  # by the images alone
+        self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     def add(self, posed: PosedFrame) -> WindowChange:
         """A keyframe comes in: activate, minimise, marginalise; returns what left."""
@@ -53,13 +61,19 @@ class Window(WindowContents):
         depth = self.depth(self.points)
         solved = self._minimise(depth)
         self._learn(solved, depth)
-        reduced, _ = solved.system.reduced()
-        scale_sigma = self._note_uncertainty(reduced)
-        agreement = depth_agreement(self)
+        reduced = solved.system.reduced()
+        agreement = depth_agreement(self, self.focus_since)
+        rescaling = self._follow_focus(reduced)
+        if self.focus_watch.verdict != "as it was":
+            solved = self._minimise(self.depth(self.points))
+            reduced = solved.system.reduced()
+        self.scale_sigma = self._note_uncertainty(reduced[0])
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
         free = self.free_variables()
-        conditional = ConditionalPoses.of(self.keyframes, leaving, reduced, free) if leaving else None
+        conditional = None
+        if leaving:
+            conditional = ConditionalPoses.of(self.keyframes, leaving, reduced[0], free, self.camera.value)
         finished = self._marginalise_points(leaving)
         for position in reversed(leaving):
             absorb_keyframe(self, position)
@@ -75,10 +89,55 @@ class Window(WindowContents):
             eta=self.eta,
             noise=float(np.sqrt(self.balance.noise2)),
             healthy=solved.healthy,
-            scale_sigma=scale_sigma,
+            scale_sigma=self.scale_sigma,
             agreement=agreement,
+            focus=self.focus_report(),
         )
-        return WindowChange(report, finished, conditional)
+        return WindowChange(report, finished, conditional, rescaling)
+
+    @property
+    def focus_is_settled(self) -> bool:
+        """Whether it is known that the focus was right from the start, or nobody asks."""
+        return self.model.focus is None or self.focus_watch.trusted
+
+    def _follow_focus(self, reduced: tuple[Array, Array]) -> Rescaling | None:
+        """Go over to another focus if depth and parallax show one."""
+        focus = self.model.focus
+        if focus is None:
+            return None
+        seen = focus_estimate(
+            reduced,
+            self.free_variables(),
+            self.focus_shift,
+            self.focus_prior().information,
+            self.balance.noise2,
+        )
+        if seen is None:
+            return None
+        self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
+        self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
+        match self.focus_watch.verdict:
+            case "wrong from the start":
+                return correct_from_the_start(self, found.shift)
+            case "has changed":
+                assert step is not None
+                self.focus_since = step.first
+                change_from_here(self, focus.shift_of(self.view.w_infinity + step.change), step.first)
+            case "differs a little":
+                self.focus_is_free = self.focus_has_moved = True
+            case _:
+                stated = focus.known.stated and self.focus_watch.trusted
+                self.focus_is_free = self.focus_is_free or stated
+        return None
+
+    def focus_report(self) -> FocusReport | None:
+        if self.model.focus is None:
+            return None
+        information = self.focus_prior().information / self.balance.noise2
+        if self.focus_seen is not None:
+            information += self.focus_seen.sigma**-2
+        return FocusReport(self.focus_shift, information**-0.5, self.focus_watch.verdict)
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
@@ -116,12 +175,16 @@ class Window(WindowContents):
                 root = np.sqrt(np.quantile(residuals.energy[counted, n], ENERGY_QUANTILE))
                 limit = (0.5 * USUAL_ROOT + 0.5 * QUANTILE_FACTOR * root) ** 2
                 self.keyframes[n] = replace(keyframe, outlier_energy=float(limit))
-        curvature = None if depth is None else depth.residuals(self.points.inv_depth).h
+        curvature = None if depth is None else depth.residuals(self.points.inv_depth, self.focus_shift).h
         self.balance.update(residuals, self.points, curvature)
 
     def _note_uncertainty(self, reduced: Array) -> float:
         """Give the keyframes their covariances; returns the relative σ of the scale."""
-        found = uncertainty_of(self.keyframes, reduced, self.free_variables(), self.balance.noise2)
+        free = self.free_variables()
+        free[BLOCK * len(self.keyframes) :] = True  # what is held is not known any better for that
+        focus = self.focus_report()
+        sigma = None if focus is None else focus.sigma
+        found = uncertainty_of(self.keyframes, reduced, free, self.balance.noise2, sigma)
         if found is None:
             return float("nan")
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
@@ -140,8 +203,9 @@ class Window(WindowContents):
 
     # --- candidates ------------------------------------------------------------------------------------------
 
-    def adopt(self, new: Candidates) -> None:
-        """Candidates selected in the newest keyframe."""
+    def adopt(self, new: Candidates, view: FocusedView) -> None:
+        """Candidates selected in the newest keyframe, whose depths were computed with ``view``."""
+        new = seen_in(new, view, self.view)
         if self.model.scale_is_gauge:
             new = at_scale_of(self, new)
         self.candidates = self.candidates.joined(new.hosted_in(len(self.keyframes) - 1))
@@ -169,7 +233,7 @@ class Window(WindowContents):
         k, variance = self.keyframes[here], self.depth_variance(self.points)
         maps = depth_map(self.plane, self.hosts, here, self.points, variance, self.candidates)
         image = np.ascontiguousarray(self.images[k.slot][..., 0])
-        return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, image, *maps)
+        return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, self.plane, image, *maps)
 
     def depth_variance(self, points: Points) -> Array:
         """σ²(q) of active points."""
@@ -180,9 +244,12 @@ class Window(WindowContents):
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)
-        variance = self.depth_variance(p)
+        shared = (
+            0.0 if np.isnan(self.scale_sigma) else self.scale_sigma
+        )  # the scale is wrong for all of them alike
+        variance = OPTIMISM**2 * self.depth_variance(p) + (shared * p.inv_depth) ** 2
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
-    def locate(self, posed: PosedFrame) -> Array | None:
-        """A better T_view_world of a frame that is no keyframe, from all active points; None: not found."""
-        return locate(*self.with_frame(posed), self.config.iterations)
+    def locate(self, posed: PosedFrame) -> Located | None:
+        """A better pose of a frame that is no keyframe, from all active points; None: not found."""
+        return locate(*self.with_frame(posed), self.config.iterations, self.balance.noise2)

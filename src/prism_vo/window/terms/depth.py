@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.records import Points
 from prism_vo.window.state import State
 from prism_vo.window.system import System
@@ -24,37 +25,61 @@ class DepthResiduals:
     b: Array  # (N,)
     energy: float
     in_sigmas: Array  # (N,) residual in units of its σ; NaN without a measurement
+    robust: Array  # (N,) Huber's factor
 
 
 @dataclass(frozen=True)
 class DepthTerm:
-    """η Σ ‖r_depth‖_γ / σ²: diagonal in the points, so the Schur structure stays."""
+    """η Σ ‖r_depth‖_γ / σ²: diagonal in the points, so the Schur structure stays.
+
+    If the state has a number of the camera it is the focus shift δ, and residuals depend on it, too.
+    """
 
     view: FocusedView
     measured: Array  # (N,) ρ_v
     information: Array  # (N,) 1/σ²(ρ_v); 0 where there is no measurement
     weight: float  # η
     huber: float  # σ
+    focus: FocusModel | None = None  # None: the focus is not estimated
 
     def linearize(self, state: State, system: System) -> float:
-        """Adds to the points alone."""
-        found = self.residuals(state.inv_depth)
+        """Adds to the points, and to the focus if it is estimated."""
+        if self.focus is None:
+            found = self.residuals(state.inv_depth)
+        else:
+            found = self.residuals(state.inv_depth, float(state.camera.value[0]))
+            self._add_focus(self.focus, state, system, found)
         system.h_points += self.weight * found.h
         system.b_points += self.weight * found.b
         return self.weight * found.energy
 
-    def residuals(self, inv_depth: Array) -> DepthResiduals:
-        """Linearised at inverse depths (N,)."""
+    def _add_focus(self, focus: FocusModel, state: State, system: System, found: DepthResiduals) -> None:
+        """Blocks of δ, at its first estimate: ∂ρ_v/∂δ = −(w' + κ' q)/(β w²)."""
+        base = float(state.camera.base[0])
+        view, (w_slope, kappa_slope) = focus.at(base), focus.slopes(base)
+        w = view.w_infinity + view.kappa * state.inv_depth
+        by_focus = -(w_slope + kappa_slope * state.inv_depth) / (view.beta * w * w)
+        information = np.where(self.information > 0, self.weight * found.robust * self.information, 0.0)
+        by_depth = view.inv_virtual_depth_slope(state.inv_depth)
+        row = state.camera_rows.start
+        residual = np.nan_to_num(found.in_sigmas) * np.sqrt(np.maximum(self.information, 0.0))
+        system.h[row, row] += float((information * by_focus**2).sum())
+        system.b[row] += float((self.weight * found.robust * by_focus * residual).sum())
+        system.h_cross[:, row] += information * by_focus * by_depth
+
+    def residuals(self, inv_depth: Array, shift: float = 0.0) -> DepthResiduals:
+        """Linearised at inverse depths (N,) and a focus shift (mm)."""
+        view = self.view if self.focus is None else self.focus.at(shift)
         has = self.information > 0
         root = np.sqrt(self.information)
         with np.errstate(invalid="ignore"):
-            in_sigmas = np.where(has, (self.view.inv_virtual_depth(inv_depth) - self.measured) * root, 0.0)
-        jac = np.where(has, self.view.inv_virtual_depth_slope(inv_depth) * root, 0.0)
+            in_sigmas = np.where(has, (view.inv_virtual_depth(inv_depth) - self.measured) * root, 0.0)
+        jac = np.where(has, view.inv_virtual_depth_slope(inv_depth) * root, 0.0)
         size = np.abs(in_sigmas)
         robust = np.where(size <= self.huber, 1.0, self.huber / np.maximum(size, self.huber))
         energy = float((robust * in_sigmas**2 * (2.0 - robust)).sum())
         return DepthResiduals(
-            robust * jac**2, robust * jac * in_sigmas, energy, np.where(has, in_sigmas, np.nan)
+            robust * jac**2, robust * jac * in_sigmas, energy, np.where(has, in_sigmas, np.nan), robust
         )
 
 

@@ -67,6 +67,13 @@ class Prior:
             return Prior(self.h[np.ix_(~drop, ~drop)], self.b[~drop], self.camera)
         return Prior(*marginalise(self.h, self.b, drop), self.camera)
 
+    def without_camera(self) -> Prior:
+        """Marginalise the camera's numbers; room is made for others, about which nothing is known."""
+        drop = np.arange(len(self.b)) >= len(self.b) - self.camera
+        out = Prior(np.zeros_like(self.h), np.zeros_like(self.b), self.camera)
+        out.h[np.ix_(~drop, ~drop)], out.b[~drop] = marginalise(self.h, self.b, drop)
+        return out
+
     def involves(self, position: int) -> bool:
         """Whether the keyframe at this place takes part in the prior."""
         return bool(np.any(self.h[BLOCK * position : BLOCK * (position + 1)]))

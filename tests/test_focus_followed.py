@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A camera whose focus is not that of its file: a run finds it, says so, and stays metric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from decoded_frames import CAMERA, VIEW, FrameList, frame_of
+
+from prism_vo import Config, run
+from prism_vo.optics.focus import FocusModel
+from prism_vo.pipeline import RunResult
+from prism_vo.simulate import CATALOGUE, Renderer, build_scene, plan
+from prism_vo.trajectory import Trajectory
+from prism_vo.types import DecodedFrame
+
+FRAMES, SIGMA = 40, 1e-3
+FOCUS = FocusModel.of(VIEW, CAMERA)
+SHIFT = 0.06 / FOCUS.slopes(0.0).w_infinity  # mm, that moves w_∞ by 0.06: several per cent of distance
+
+
+@lru_cache(maxsize=1)
+def recording() -> tuple[tuple[DecodedFrame, ...], Trajectory]:
+    """A sweep over a table with exact images and slightly noisy depth, at the focus of the camera file."""
+    poses = plan(CATALOGUE["table"].path, frames=None, seed=0).poses[:FRAMES]
+    renderer = Renderer(CAMERA.calibration, build_scene("table", seed=0), samples=4, aperture=0.75, threads=2)
+    rng, frames = np.random.default_rng(0), []
+    for k, pose in enumerate(poses):
+        seen = renderer.view_truth(pose, "central")
+        frame = frame_of(k, seen.image, VIEW.inv_depth_of(seen.depth), sigma=SIGMA)
+        assert frame.inv_virtual_depth is not None
+        noise = rng.normal(0, SIGMA, seen.depth.shape).astype(np.float32)
+        frames.append(replace(frame, inv_virtual_depth=frame.inv_virtual_depth + noise))
+    return tuple(frames), Trajectory(np.array([f.time for f in frames]), np.array(poses))
+
+
+def refocused(frame: DecodedFrame, shift: float) -> DecodedFrame:
+    """The frame as it would be measured with the lens moved by ``shift`` mm."""
+    assert frame.inv_virtual_depth is not None
+    moved = FOCUS.at(shift)
+    q = VIEW.inv_depth_from_virtual(frame.inv_virtual_depth)
+    w = moved.w_infinity + moved.kappa * q
+    return replace(frame, inv_virtual_depth=((1.0 / w - VIEW.alpha) / VIEW.beta).astype(np.float32))
+
+
+def run_with(shift_from: int, calibrate: str = "focus") -> RunResult:
+    frames, truth = recording()
+    moved = [refocused(f, SHIFT) if f.index >= shift_from else f for f in frames]
+    return run(FrameList(moved, truth), replace(Config(), calibrate=calibrate))  # type: ignore[arg-type]
+
+
+def scale_error(result: RunResult) -> float:
+    assert result.metrics is not None
+    return abs(result.metrics.scale_error)
+
+
+def test_an_exact_camera_file_is_left_alone() -> None:
+    result, off = run_with(FRAMES), run_with(FRAMES, "off")
+    np.testing.assert_array_equal(result.trajectory.poses, off.trajectory.poses)
+    assert result.odometry.window.focus_watch.trusted
+    assert not any("focus" in notice for notice in result.notices)
+    refined = result.odometry.refined_camera()
+    assert refined is not None and refined.main_lens == CAMERA.calibration.main_lens
+    assert off.odometry.refined_camera() is None
+
+
+def test_a_focus_that_is_wrong_from_the_start_is_found() -> None:
+    result, off = run_with(0), run_with(0, "off")
+    assert scale_error(off) > 0.02
+    assert scale_error(result) < 0.004
+    assert result.metrics is not None and off.metrics is not None
+    assert result.metrics.sim3.rmse_t < off.metrics.sim3.rmse_t
+    seen = result.odometry.window.focus_report()
+    assert seen is not None and abs(seen.shift - SHIFT) < 3 * seen.sigma
+    (notice,) = (n for n in result.notices if "focus" in n)
+    assert "is not the one of the camera file" in notice and f"{1e3 * seen.shift:+.1f}" in notice
+    refined = result.odometry.refined_camera()
+    assert refined is not None and refined.uncertainty is not None
+    assert refined.main_lens.mla_distance_mm == CAMERA.calibration.main_lens.mla_distance_mm + seen.shift
+
+
+def test_a_focus_that_moves_is_noticed_and_the_past_stays() -> None:
+    result = run_with(FRAMES // 2)
+    assert scale_error(result) < 0.007
+    verdicts = {r.index: r.mapping.focus.verdict for r in result.reports if r.mapping and r.mapping.focus}
+    changed = [index for index, verdict in verdicts.items() if verdict == "has changed"]
+    assert len(changed) == 1 and changed[0] > FRAMES // 2
+    (notice,) = (n for n in result.notices if "focus" in n)
+    assert f"moved at about frame {changed[0]}" in notice
+
+
+def test_covariances_are_given_for_every_pose_in_world_axes() -> None:
+    result = run_with(FRAMES)
+    found = result.odometry.pose_covariances()
+    assert found.shape == (len(result.trajectory), 6, 6)
+    later = found[10:]
+    np.testing.assert_allclose(later, later.transpose(0, 2, 1), atol=1e-15)
+    assert (np.linalg.eigvalsh(later) > 0).all()
+    assert np.isfinite(result.scale_sigma) and 0 < result.scale_sigma < 0.05
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 5e-3])
+def test_a_file_that_states_its_uncertainty_is_a_prior(sigma: float) -> None:
+    """A file sure of its focus keeps it near; one that is not lets the images decide."""
+    frames, truth = recording()
+    stated = FOCUS.refined(0.0, sigma)
+    small = 0.25 * SHIFT
+    source = FrameList([refocused(f, small) for f in frames], truth, camera=type(CAMERA)(stated))
+    result = run(source, Config())
+    seen = result.odometry.window.focus_report()
+    assert seen is not None
+    if sigma > abs(small):
+        assert abs(seen.shift - small) < 3 * seen.sigma
+    assert seen.sigma <= sigma * 1.0001 or result.odometry.window.focus_has_moved
