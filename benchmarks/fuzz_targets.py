@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ from prism_vo.bench.recordings import read_stats
 from prism_vo.bench.results import DRIFT, RMSE_T_PERCENT, Results
 from prism_vo.bounded.json_text import read_json_lines
 from prism_vo.calibrate.grid_file import load_grid_file
+from prism_vo.checkpoint.file import CHECKPOINT, FIRST_LINE, program, read_checkpoint, write_checkpoint
+from prism_vo.checkpoint.pickling import from_bytes, to_bytes
 from prism_vo.cloud import PointCloud, read_ply, write_ply
 from prism_vo.config_file import commented_yaml, load_config
 from prism_vo.datasets import open_sequence
@@ -34,6 +37,7 @@ from prism_vo.simulate.options import SimulateOptions
 from prism_vo.simulate.user_mesh import load_mesh_scene, orbit
 from prism_vo.simulate.write import check_folder
 from prism_vo.trajectory import Trajectory, read_trajectory, write_trajectory
+from prism_vo.types import RawFrame
 from prism_vo.view.replay import _log_statistics
 
 WIDTH, HEIGHT = 64, 48
@@ -299,6 +303,8 @@ def _results(folder: Path) -> list[Target]:
         PointCloud(np.zeros((5, 3), np.float32), np.zeros((5, 3), np.uint8), np.ones(5, np.float32)), cloud
     )
     of_job = Results((record,))
+    state = {"array": np.arange(9.0), "frame": RawFrame(3, 0.1, _picture()), "rng": np.random.default_rng(1)}
+    write_checkpoint(folder, {}, to_bytes(state, {}))
     return [
         Target("stats.jsonl, view", stats, _replayed, (change.json_lines_changed, *TEXT)),
         Target(
@@ -308,8 +314,22 @@ def _results(folder: Path) -> list[Target]:
             (change.json_lines_changed, *TEXT),
         ),
         Target("result.json", stored, _tabled, (change.json_changed, change.json_changed, *TEXT)),
+        Target("checkpoint.bin", folder / CHECKPOINT, _checkpoint, (_state_changed, _state_changed, *TEXT)),
         Target("points.ply", cloud, read_ply, (change.number_changed, change.lines_changed, *PLAIN)),
     ]
+
+
+def _checkpoint(path: Path) -> None:
+    found = read_checkpoint(path.parent)
+    if found is not None:
+        from_bytes(found[1], {}, lambda index: RawFrame(index, 0.0, _picture()), lambda focused: [])
+
+
+def _state_changed(data: bytes, rng: Random) -> bytes:
+    """The pickled state, with the right check sum: what somebody could make who wants to do harm."""
+    state = change.bytes_changed(data.split(b"\n", 2)[2], rng)
+    facts = {"program": program(), "bytes": len(state), "sha256": hashlib.sha256(state).hexdigest()}
+    return FIRST_LINE + json.dumps(facts).encode() + b"\n" + state
 
 
 def _replayed(path: Path) -> None:

@@ -60,6 +60,7 @@ ALIASES = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("[" * 100_000, "levels deep"),
         ("x: " + "9" * 5000, "characters"),
         ("? [1]\n: 2", "key"),
+        ("x: !!timestamp x", "YAML"),
     ],
 )
 def test_yaml_that_blows_up_is_refused_at_once(tmp_path: Path, text: str, words: str) -> None:

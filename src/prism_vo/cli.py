@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -61,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     left out. 129, 130, 143: ended by SIGHUP, Ctrl-C, SIGTERM.
     """
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding can
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with ending_like_ctrl_c():
             result = build_app()(tokens, exit_on_error=False, print_error=False)
@@ -82,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report(sentence: str, code: int) -> int:
-    print(f"prism-vo: {sentence}", file=sys.stderr)
+    """One line, whatever characters a file's name has: neither a new line nor the colours of a terminal."""
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence)
+    print(f"prism-vo: {line}", file=sys.stderr)
     return code
 
 

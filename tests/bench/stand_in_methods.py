@@ -51,3 +51,17 @@ SLOW = Method("slow", "SE(3)", spoiled(0.002, 1.0, wait=1.5))
 CRASH = Method("crash", "SE(3)", _crash)
 REFUSE = Method("refuse", "SE(3)", _refuse)
 ABSENT = Method("absent", "Sim(3)", _absent)
+
+
+def _few(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) -> MethodOutput:
+    truth = sequence.groundtruth
+    assert truth is not None
+    return MethodOutput(truth.select(slice(0, 3)))
+
+
+def _names_its_log(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) -> MethodOutput:
+    raise InputError(f"It went wrong; see {folder / 'x.log'}.")
+
+
+FEW = Method("few", "Sim(3)", _few)
+LOGS = Method("logs", "Sim(3)", _names_its_log)

@@ -104,9 +104,9 @@ def _finish_mono(out: Path, view: FocusedView, rows: list[_Row], truth: Trajecto
 
 
 def _finish_dso(out: Path, view: FocusedView, rows: list[_Row], truth: Trajectory | None) -> None:
-    """camera.txt of DSO's pinhole model; times.txt with exposure in milliseconds (0: unknown)."""
+    """camera.txt (``none``: images are not resampled); times.txt with exposure in milliseconds (0: unknown)."""
     size = f"{view.width} {view.height}"
-    _text(out / "camera.txt", [f"Pinhole {_intrinsics(view)} 0", size, "crop", size])
+    _text(out / "camera.txt", [f"Pinhole {_intrinsics(view)} 0", size, "none", size])
     _text(
         out / "times.txt",
         [f"{Path(r.name).stem} {r.time:.9f} {1000 * (r.exposure or 0.0):.9g}" for r in rows],

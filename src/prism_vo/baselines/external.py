@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +43,12 @@ class ProgramsFile(StrictModel):
     dso: ProgramSettings = ProgramSettings()
     orbslam3: ProgramSettings = ProgramSettings()
     dpvo: ProgramSettings = ProgramSettings()
+
+    def for_method(self, method: str) -> str | None:
+        """What of it a method of the benchmark depends on, as JSON; a method of the user's may read all of it."""
+        if method in PROGRAMS:
+            return json.dumps({method: getattr(self, method).model_dump(mode="json")}, sort_keys=True)
+        return self.model_dump_json() if ":" in method and self != ProgramsFile() else None
 
 
 def read_programs(path: Path | None) -> ProgramsFile:
@@ -110,13 +119,13 @@ def find_executable(name: str, settings: ProgramSettings) -> list[str]:
 
 
 def run_program(name: str, settings: ProgramSettings, exported: Exported, work: Path) -> Trajectory:
-    """Start a program on exported images and read what it writes; ``work`` keeps its output (log.txt)."""
-    program = PROGRAMS[name]
-    command = [*find_executable(name, settings), *program.arguments(exported, settings)]
+    """Start a program on exported images and read what it writes; ``work`` keeps its output (NAME.log)."""
+    program, log_file = PROGRAMS[name], work / f"{name}.log"
     folder = Path(settings.working_directory) if settings.working_directory else work
     result = folder / program.result
     result.unlink(missing_ok=True)  # an old answer must not pass for a new one
-    with (work / "log.txt").open("wb") as log:
+    with _readable(exported) as named, log_file.open("wb") as log:
+        command = [*find_executable(name, settings), *program.arguments(named, settings)]
         try:
             done = subprocess.run(
                 command,
@@ -127,12 +136,27 @@ def run_program(name: str, settings: ProgramSettings, exported: Exported, work: 
                 timeout=settings.timeout,
             )
         except subprocess.TimeoutExpired as error:
-            raise InputError(f"{name} did not finish within {settings.timeout:g} s.") from error
+            raise InputError(
+                f"{name} did not finish within {settings.timeout:g} s; see {log_file}."
+            ) from error
     if not result.is_file():
         raise InputError(
-            f"{name} ended with code {done.returncode} and wrote no {program.result}; see {work / 'log.txt'}."
+            f"{name} ended with code {done.returncode} and wrote no {program.result}; see {log_file}."
         )
     return _read_result(program, result, exported)
+
+
+@contextmanager
+def _readable(exported: Exported) -> Iterator[Exported]:
+    """The images under a path that every program can read: some end a path at its first space."""
+    folder = exported.folder.resolve()
+    if not any(c.isspace() for c in str(folder)):
+        yield replace(exported, folder=folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="prism-vo-") as place:
+        link = Path(place) / "images"
+        link.symlink_to(folder, target_is_directory=True)
+        yield replace(exported, folder=link)
 
 
 def _read_result(program: Program, path: Path, exported: Exported) -> Trajectory:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from prism_vo.errors import ConfigError, MissingExtraError
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -32,6 +33,18 @@ def run_local(
             pool.shutdown(wait=False, cancel_futures=True)
             stop()
             raise
+
+
+def unsafe_scheduler(address: str) -> str | None:
+    """One sentence if others could send jobs to a scheduler: it runs what it is sent (pickles)."""
+    host = address.rpartition("://")[2].rpartition("@")[2]
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if address.startswith(("tls://", "inproc://")) or host in LOCAL:
+        return None
+    return (
+        f"{address} is neither local nor encrypted (tls://): whoever reaches a Dask scheduler can run programs on its "
+        "workers; keep it in a closed network."
+    )
 
 
 def run_on_cluster(

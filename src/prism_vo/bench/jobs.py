@@ -18,6 +18,8 @@ import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from prism_vo import __version__
 from prism_vo.atomic import output_named
 from prism_vo.bench.record_file import Record, read_record
@@ -27,6 +29,7 @@ from prism_vo.output_folder import FolderLock
 
 RESULT = "result.json"
 FINISHED = "ok"
+LEAST_SPANNED = 0.5  # of the frames: below it there is no result to compare
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Job:
     method: str
     run: int
     folder: str  # where the result goes
-    programs: str | None = None  # programs file
+    programs: str | None = None  # settings of external programs it depends on, JSON
     segment_share: float = 0.15
     timeout: float = 6 * 3600.0  # s
 
@@ -131,8 +134,8 @@ def execute(job: Job, folder: Path) -> Record:
         record |= _measure(job, folder) | {"status": FINISHED, "error": ""}
     except NotInstalledError as error:
         record |= {"status": "not installed", "error": str(error)}
-    except PrismError as error:
-        record |= {"status": "failed", "error": str(error)}
+    except PrismError as error:  # the folder will have its final name when somebody reads this
+        record |= {"status": "failed", "error": str(error).replace(str(folder), job.folder)}
     except Exception as error:
         traceback.print_exc()
         record |= {"status": "failed", "error": f"{type(error).__name__}: {error}"}
@@ -140,9 +143,10 @@ def execute(job: Job, folder: Path) -> Record:
 
 
 def _measure(job: Job, folder: Path) -> Record:
-    from prism_vo.baselines.external import read_programs
+    from prism_vo.baselines.external import ProgramsFile
     from prism_vo.bench.methods import find_method
     from prism_vo.datasets import open_sequence
+    from prism_vo.evaluate.coverage import coverage_of
     from prism_vo.evaluate.metrics import evaluate_trajectory
     from prism_vo.evaluate.record import metrics_record
     from prism_vo.trajectory import write_trajectory
@@ -150,11 +154,16 @@ def _measure(job: Job, folder: Path) -> Record:
     sequence = open_sequence(Path(job.path))
     method = find_method(job.method)
     start = time.perf_counter()
-    output = method.run(
-        sequence, job.run, folder, read_programs(Path(job.programs) if job.programs else None)
-    )
+    programs = ProgramsFile.model_validate_json(job.programs) if job.programs else ProgramsFile()
+    output = method.run(sequence, job.run, folder, programs)
     seconds = time.perf_counter() - start
     write_trajectory(output.trajectory, folder / "trajectory.txt")
+    coverage = coverage_of(output.trajectory.times, np.asarray(sequence.times, np.float64))
+    if coverage.spanned_share < LEAST_SPANNED:
+        raise InputError(
+            f"{method.name} covers {100 * coverage.spanned_share:.0f} % of the frames ({coverage.poses} poses of "
+            f"{coverage.frames} frames); less than {100 * LEAST_SPANNED:.0f} % count as no result."
+        )
     metrics = None
     if sequence.groundtruth is not None:
         measured = evaluate_trajectory(
@@ -165,6 +174,7 @@ def _measure(job: Job, folder: Path) -> Record:
         "alignment": method.alignment,
         "frames": len(sequence),
         "lost": output.lost,
+        "coverage": {"pose_share": coverage.pose_share, "spanned_share": coverage.spanned_share},
         "method_seconds": seconds,
         "detail": output.detail,
         "settings": output.settings,

@@ -131,6 +131,21 @@ def _external(name: str) -> Callable[..., MethodOutput]:
     return run
 
 
+def _colmap(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) -> MethodOutput:
+    from prism_vo.baselines.colmap import load_pycolmap, run_colmap
+    from prism_vo.baselines.export import export_sequence
+    from prism_vo.baselines.focused import focused_frames, view_of
+    from prism_vo.config import DecodeConfig
+
+    version = str(load_pycolmap().__version__)  # before hours of decoding
+    central = DecodeConfig(view="central")
+    frames, view = focused_frames(sequence, central), view_of(sequence, central)
+    exported = export_sequence(frames, view, None, "mono", folder / "exported")
+    trajectory = run_colmap(exported, folder, run)
+    lost = len(exported.times) - len(trajectory)
+    return MethodOutput(trajectory, lost, f"pycolmap {version}", {"seed": run})
+
+
 REPEATED = "the same run again"
 METHODS: dict[str, Method] = {
     m.name: m
@@ -140,6 +155,7 @@ METHODS: dict[str, Method] = {
         Method("prism-pinhole", "Sim(3)", _prism("pinhole")),
         Method("spo", "SE(3)", _spo, REPEATED),
         Method("rgbd", "SE(3)", _rgbd, REPEATED),
+        Method("colmap", "Sim(3)", _colmap),
         *(Method(name, "Sim(3)", _external(name), REPEATED) for name in PROGRAMS),
     )
 }

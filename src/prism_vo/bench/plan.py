@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prism_vo.baselines.external import ProgramsFile, read_programs
 from prism_vo.bench.jobs import Job
 from prism_vo.bench.methods import check_methods
 from prism_vo.errors import ConfigError, InputError
@@ -40,15 +41,15 @@ class BenchPlan:
         """All jobs, in the order of the tables."""
         if self.runs < 1:
             raise ConfigError("--runs must be at least 1.")
-        names = check_methods(self.methods)
+        names, programs = check_methods(self.methods), read_programs(self.programs)
         return [
-            self._job(sequence, method, run)
+            self._job(sequence, method, run, programs)
             for sequence in self.sequences
             for method in names
             for run in range(self.runs)
         ]
 
-    def _job(self, sequence: BenchSequence, method: str, run: int) -> Job:
+    def _job(self, sequence: BenchSequence, method: str, run: int, programs: ProgramsFile) -> Job:
         folder = self.results / sequence.name / method.replace(":", "_") / f"run_{run:02d}"
         return Job(
             sequence=sequence.name,
@@ -57,7 +58,7 @@ class BenchPlan:
             method=method,
             run=run,
             folder=str(folder.resolve()),
-            programs=None if self.programs is None else str(self.programs.resolve()),
+            programs=programs.for_method(method),
             segment_share=segment_share(sequence.frames),
             timeout=self.timeout,
         )

@@ -52,6 +52,11 @@ class _Metrics(_Part):
     covered: Number
 
 
+class _Coverage(_Part):
+    pose_share: Number
+    spanned_share: Number
+
+
 class _Machine(_Part):
     processor: str
     cores: Count | None
@@ -67,6 +72,7 @@ class _Finished(_Part):
     lost: Count
     method_seconds: Number
     seconds: Number
+    coverage: _Coverage | None = None
     detail: str = ""
     metrics: _Metrics | None = None
     version: str = ""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from prism_vo.atomic import write_text_atomically
 from prism_vo.bench import figures, tables
+from prism_vo.bench.common_poses import compared, pair_sentence, pair_table
 from prism_vo.bench.page import Picture, Section, render_report
 from prism_vo.bench.plan import BenchSequence
 from prism_vo.bench.recordings import depth_view, fan_pictures, loop_ends, paths_of, read_stats
@@ -29,6 +30,7 @@ class Summary:
     def __init__(self, results: Results, sequences: tuple[BenchSequence, ...], out: Path) -> None:
         self.results, self.sequences, self.out = results, sequences, out
         self.sections: list[Section] = []
+        self._pairs: tuple[Table, ...] = ()
 
     def write(self, facts: Mapping[str, str]) -> Path:
         """Everything; returns the path of the report."""
@@ -66,7 +68,7 @@ class Summary:
 
     def _loops(self, part: Results) -> None:
         medians = tables.median_table(part, (*DRIFT, *FULL_QUANTITIES), "Medians over the loops")
-        shown = (
+        shown: tuple[Table, ...] = (
             self._table("loops_thresholds", tables.threshold_table(part)),
             self._table("loops_medians", medians),
         )
@@ -74,9 +76,9 @@ class Summary:
         pictures = [
             self._figure("loops_cumulative", curves, "Percentage of runs under a bound, all loops and runs.")
         ]
-        self.sections.append(
-            Section("Loops: drift between start and end", verdict(part), shown, tuple(pictures))
-        )
+        words = "\n\n".join(text for text in (verdict(part), *self._common(part, "loops")) if text)
+        shown = (*shown, *self._pairs)
+        self.sections.append(Section("Loops: drift between start and end", words, shown, tuple(pictures)))
         self._ablation(part)
         self._reconstruction(part)
         rest = (
@@ -84,6 +86,12 @@ class Summary:
             self._table("loops_errors", tables.error_table(part, "Full-trajectory errors on the loops")),
         )
         self.sections.append(Section("Loops: every run", "", rest))
+
+    def _common(self, part: Results, suite: str) -> list[str]:
+        """The comparison on the poses two methods have, as a sentence; its table is kept for the section."""
+        pairs = compared(part, self._of_suite(suite))
+        self._pairs = (self._table(f"{suite.replace('-', '_')}_common", pair_table(pairs)),) if pairs else ()
+        return [pair_sentence(pairs)] if pairs else []
 
     def _ablation(self, part: Results) -> None:
         variants = figures.ablation_methods(part)
@@ -122,7 +130,7 @@ class Summary:
         self.sections.append(Section("Reconstruction at the loop's ends", "", (), (picture,)))
 
     def _close_range(self, part: Results) -> None:
-        shown = (
+        shown: tuple[Table, ...] = (
             self._table("close_range_scenes", tables.scene_table(part)),
             self._table(
                 "close_range_medians", tables.median_table(part, FULL_QUANTITIES, "Medians over the scenes")
@@ -142,7 +150,9 @@ class Summary:
                 f"{name}, frame {frame}: depth of one raw image beside a structured-light camera's model."
             )
             pictures.append(self._figure("depth_rgbd", depth_figure(view), caption))
-        self.sections.append(Section("Close range: absolute error", CLOSE_TEXT, shown, tuple(pictures)))
+        words = "\n\n".join((CLOSE_TEXT, *self._common(part, "close-range")))
+        shown = (*shown, *self._pairs)
+        self.sections.append(Section("Close range: absolute error", words, shown, tuple(pictures)))
 
     def _fan(self, part: Results) -> None:
         shown = (self._table("fan", tables.error_table(part, "The fan scene")),)
@@ -173,10 +183,13 @@ def verdict(part: Results) -> str:
         return ""
     best: list[str] = []
     not_best: list[str] = []
+    silent: set[str] = set()
     for quantity in DRIFT:
         ours = part.overall(quantity, "prism")
-        rivals = [m for m in others if part.defined(quantity, m)]
-        if not rivals:
+        defined = [m for m in others if part.defined(quantity, m)]
+        rivals = [m for m in defined if math.isfinite(part.overall(quantity, m))]
+        silent |= set(defined) - set(rivals)
+        if not rivals or math.isinf(ours):  # without two results there is nothing to be better than
             continue
         rival = min(rivals, key=lambda m, q=quantity: part.overall(q, m))  # type: ignore[misc]
         theirs = part.overall(quantity, rival)
@@ -187,6 +200,8 @@ def verdict(part: Results) -> str:
         sentences.append(f"On the medians over the loops prism is best in {', '.join(best)}.")
     if not_best:
         sentences.append(f"It is not best in {', '.join(not_best)}.")
+    if silent:
+        sentences.append(f"Without a result on half of the loops or more: {', '.join(sorted(silent))}.")
     return " ".join(sentences)
 
 

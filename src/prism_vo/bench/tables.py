@@ -15,6 +15,7 @@ from prism_vo.bench.results import (
     RPE,
     SCALE,
     Quantity,
+    Record,
     Results,
     middle,
 )
@@ -139,13 +140,13 @@ def _millimetres(results: Results, method: str, sequence: str) -> str:
 
 def cost_table(results: Results) -> Table:
     """Tracked share and time a frame of each method over everything it ran on."""
-    columns = ("method", "runs", "failed", "frames", "frames tracked %", "ms a frame", "remark")
+    columns = ("method", "runs", "failed", "frames", "with a pose %", "followed %", "ms a frame", "remark")
     rows = []
     for method in results.methods:
         records = results.select(method)
         good = [r for r in records if r["status"] == "ok"]
         frames = sum(r["frames"] for r in good)
-        tracked = 100.0 * (1 - sum(r["lost"] for r in good) / frames) if frames else math.nan
+        posed, followed = (_share(good, key) for key in ("pose_share", "spanned_share"))
         milliseconds = 1000 * sum(r["method_seconds"] for r in good) / frames if frames else math.nan
         details = sorted({r["detail"] for r in good if r.get("detail") and "keyframes" not in r["detail"]})
         remark = NOT_INSTALLED if not results.installed(method) else ", ".join(details[:2])
@@ -155,13 +156,28 @@ def cost_table(results: Results) -> Table:
                 str(len(records)),
                 str(len(records) - len(good)),
                 str(frames),
-                number(tracked, 4),
+                number(posed, 4),
+                number(followed, 4),
                 number(milliseconds),
                 remark,
             )
         )
-    note = "Time includes reading and decoding; jobs may have shared the machine, so compare with care."
+    note = (
+        "With a pose: of the frames of runs with a result; followed: also those between the keyframes of programs that "
+        "write no others. Time includes reading and decoding; jobs may have shared the machine, so compare with care."
+    )
     return Table("Tracking and time", columns, tuple(rows), note)
+
+
+def _share(records: list[Record], key: str) -> float:
+    """Per cent of all frames; records of older versions know only the lost ones."""
+    frames = sum(r["frames"] for r in records)
+    if not frames:
+        return math.nan
+    known = (
+        r["frames"] * r["coverage"][key] if r.get("coverage") else r["frames"] - r["lost"] for r in records
+    )
+    return 100.0 * sum(known) / frames
 
 
 def failure_table(results: Results) -> Table:

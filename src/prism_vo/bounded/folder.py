@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from prism_vo.errors import InputError
 
+LONGEST = 1000  # characters of a path; 255 bytes of each part are what file systems take
 ALLOW = "PRISM_VO_OUTSIDE"  # environment variable
 
 
@@ -19,7 +20,11 @@ def inside(source: Path, key: str, name: str) -> Path:
     """
     parts = PurePosixPath(name.replace("\\", "/")).parts
     outside = ".." in parts or name.startswith(("/", "~")) or Path(name).is_absolute()
-    if "\0" in name:
+    if (
+        "\0" in name
+        or len(name) > LONGEST
+        or any(len(part.encode("utf-8", "replace")) > 255 for part in parts)
+    ):
         raise InputError(f"{source}: key {key!r}: is not the name of a file.")
     if outside and os.environ.get(ALLOW) != "1":
         raise InputError(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -35,8 +36,8 @@ def bench(
     suite
         loops: 11 loops, drift. close-range: 7 scenes, absolute error. fan: the hard scene. all: everything.
     methods
-        prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default); dso, orbslam3, dpvo if installed;
-        or module:NAME of your own.
+        prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default); colmap, dso, orbslam3, dpvo if
+        installed; or module:NAME of your own.
     runs
         Runs of each method on each sequence; 1 at the small scale, 10 otherwise.
     scale
@@ -57,6 +58,7 @@ def bench(
     import os
 
     from prism_vo.baselines.external import read_programs
+    from prism_vo.bench.executors import unsafe_scheduler
     from prism_vo.bench.methods import OUR_METHODS, check_methods
     from prism_vo.bench.plan import BenchPlan
     from prism_vo.bench.run import run_bench
@@ -73,6 +75,8 @@ def bench(
     count = runs if runs is not None else (1 if scale == "small" and data is None else 10)
     if count < 1 or (jobs is not None and jobs < 1):
         raise ConfigError("--runs and --jobs must be at least 1.")
+    if scheduler is not None and (warning := unsafe_scheduler(scheduler)):
+        print(f"note: {warning}", file=sys.stderr)
     start = time.perf_counter()
     recordings = (
         real_recordings(data, suite, sequences)

@@ -37,6 +37,7 @@ def export(
     last
         Last frame (default: the last of the sequence).
     """
+    from rich.markup import escape
     from rich.progress import track
 
     from prism_vo.baselines.export import export_sequence
@@ -56,7 +57,7 @@ def export(
         frames, view = synchronised_frames(recording, chosen)
     else:
         frames, view = focused_frames(recording, central, chosen), view_of(recording, central)
-    shown = track(frames, f"{recording.name} as {form}", total=stop - first)
+    shown = track(frames, escape(f"{recording.name} as {form}"), total=stop - first)
     exported = export_sequence(shown, view, recording.groundtruth, form, out)
     print(
         f"{len(exported.times)} images of {view.width} × {view.height}, focal length {view.focal_px:.2f} px, "

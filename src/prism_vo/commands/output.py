@@ -43,12 +43,12 @@ def print_summary(result: RunResult) -> None:
         )
         table.add_row("scale error", f"{100 * m.scale_error:.2f} %")
     elif result.metrics_refusal:
-        table.add_row("error", f"not measured: {result.metrics_refusal}")
+        table.add_row("error", Text(f"not measured: {result.metrics_refusal}"))
     for notice in result.notices:
         table.add_row("note", Text(notice))
     if result.out is not None:
         page = result.out / "report.html"
-        table.add_row("results", str(page if page.exists() else result.out))
+        table.add_row("results", Text(str(page if page.exists() else result.out)))
     console.print(table)
 
 

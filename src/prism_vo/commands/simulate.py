@@ -124,13 +124,14 @@ def simulate(
 
 def _render(scene: str, out: Path, options: SimulateOptions, threads: int) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from prism_vo.simulate.write import simulate_sequence
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(scene, total=None)
+        task = bar.add_task(escape(scene), total=None)
         simulate_sequence(
             scene,
             out,

@@ -16,6 +16,9 @@ from prism_vo.arrays import Array
 from prism_vo.errors import DegenerateError
 
 MIN_SEGMENT_POSES = 20
+MIN_SPARSE_POSES = 5  # of keyframes, which stand for the frames between them
+SPARSE = 0.5  # share of the frames below which an estimate consists of keyframes
+SPARSE_FACTORS = (1.0, 1.5, 2.0)  # of the usual share of the recording
 COLLINEAR_RATIO = (
     0.01  # RMS spread across a path over the spread along it, below which its roll is not determined
 )
@@ -79,6 +82,22 @@ def truth_gap(times: Array) -> tuple[float, float] | None:
     k = int(np.argmax(steps))
     is_gap = steps[k] > GAP_INTERVALS * np.median(steps) and steps[k] > GAP_SHARE * (times[-1] - times[0])
     return (float(times[k]), float(times[k + 1])) if is_gap else None
+
+
+def sparse_segments(times: Array, span: tuple[float, float], share: float) -> tuple[slice, slice]:
+    """The same for keyframes alone: the poses in the outer ``share`` of the recording's time, or of a little more.
+
+    Fewer poses than frames determine a segment well enough if they are spread over it.
+    """
+    start, end = span
+    for factor in SPARSE_FACTORS:
+        reach = min(factor * share, 0.5) * (end - start)
+        first, last = int(np.sum(times <= start + reach)), int(np.sum(times >= end - reach))
+        if min(first, last) >= MIN_SPARSE_POSES:
+            return slice(0, first), slice(len(times) - last, len(times))
+    raise DegenerateError(
+        f"The ends of the loop have {first} and {last} keyframes; drift needs at least {MIN_SPARSE_POSES} each."
+    )
 
 
 def loop_segments(times: Array, gap: tuple[float, float] | None, share: float) -> tuple[slice, slice]:

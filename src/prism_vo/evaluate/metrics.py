@@ -97,7 +97,9 @@ def evaluate_trajectory(
     loop.require_spread(true.positions, "the ground truth", FULL_COLLINEAR_RATIO)
     loop.require_spread(est.positions, "the estimate", 0.0)
     gap = loop.truth_gap(all_true.times)
-    drift, refusal = _drift_or_reason(est, true, all_estimated, gap, segment_share)
+    span = float(all_true.times[0]), float(all_true.times[-1])
+    sparse = len(chosen) < loop.SPARSE * len(all_true.times) and gap is None
+    drift, refusal = _drift_or_reason(est, true, all_estimated, gap, segment_share, span if sparse else None)
     sim3 = se3.align(est.positions, true.positions, with_scale=True)
     length = loop.path_length(true.positions)
     if gap is not None:
@@ -122,9 +124,13 @@ def _drift_or_reason(
     all_estimated: PoseSeries,
     gap: tuple[float, float] | None,
     share: float,
+    sparse_span: tuple[float, float] | None,
 ) -> tuple[loop.Drift | None, str]:
     try:
-        segments = loop.loop_segments(true.times, gap, share)
+        if sparse_span is not None:
+            segments = loop.sparse_segments(true.times, sparse_span, share)
+        else:
+            segments = loop.loop_segments(true.times, gap, share)
         length = None if gap is not None else loop.path_length(true.positions)
         return loop.measure_drift(
             est.positions, true.positions, all_estimated.positions, segments, length

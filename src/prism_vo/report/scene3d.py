@@ -30,6 +30,7 @@ def scene_json(result: RunResult, alignment: AlignedError | None) -> dict[str, A
     cloud = _thinned(result.odometry.cloud())
     points = cloud.points.astype(np.float64)
     path = result.trajectory.positions
+    path = path if len(path) else np.zeros((1, 3))  # every frame was lost
     truth = truth_in_estimate(result.truth, alignment)
     keyframes = result.odometry.keyframe_trajectory()
     centre, radius, floor = _extent(points, path)
@@ -80,7 +81,6 @@ def _segments(result: RunResult) -> list[Array]:
 
 def _extent(points: Array, path: Array) -> tuple[Array, float, float]:
     """Centre and radius of what is worth looking at, and the height of the grid below it (y points down)."""
-    path = path if len(path) else np.zeros((1, 3))  # every frame was lost
     everything = np.concatenate([points, path]) if len(points) else path
     low, high = np.quantile(everything, [0.05, 0.95], axis=0)
     low, high = np.minimum(low, path.min(0)), np.maximum(high, path.max(0))

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -49,7 +51,7 @@ class Table:
 
     def text(self) -> str:
         """Aligned columns for a terminal."""
-        lines = [self.columns, *self.rows]
+        lines = [tuple(map(_one_line, line)) for line in (self.columns, *self.rows)]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         padded = [_pad(line, widths) for line in lines]
         rule = "─" * len(padded[0])
@@ -101,7 +103,7 @@ class Table:
 
 def latex_text(text: str) -> str:
     """Plain text with everything LaTeX would read as a command escaped."""
-    return "".join(_LATEX_SPECIAL.get(c, c) for c in text)
+    return "".join(_LATEX_SPECIAL.get(c, c) for c in _one_line(text))
 
 
 def number(value: float | None, digits: int = 3, missing: str = "–") -> str:
@@ -128,4 +130,10 @@ def _note_lines(note: str) -> list[str]:
 
 
 def _pipe_safe(cell: str) -> str:
-    return cell.replace("|", "\\|")
+    """Text that stays text in Markdown: no new cells, tags or links."""
+    return _TAG.sub("&lt;", _one_line(cell).replace("|", "\\|").replace("](", "]\\("))
+
+
+def _one_line(cell: str) -> str:
+    """Names of recordings may hold any character; in a table they stay on their line."""
+    return "".join(c if c.isprintable() else " " for c in cell)
