@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "evaluate", "simulate"),
     ("sensor", "tracking"),
     ("lightfield", "points", "loading"),
-    ("datasets", "calibrate"),
+    ("datasets", "calibrate", "batch"),
     ("window", "baselines"),
     ("map",),
     ("variants",),

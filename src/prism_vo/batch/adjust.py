@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batch adjustment: damped descent, σ scaled by what is left, outliers taken out, covariance at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism_vo.arrays import Array, Mask
+from prism_vo.batch.numbers import COUNT, KAPPA
+from prism_vo.batch.projection import POSE, project
+from prism_vo.batch.records import BatchState, Observations
+from prism_vo.batch.system import BatchSystem, CameraPrior, linearize, residuals_of
+from prism_vo.errors import DegenerateError
+from prism_vo.linear.descent import Damping, descend
+
+DAMPING = Damping(
+    start=1e-4,
+    fall=0.2,
+    least=1e-10,
+    least_after_refusal=1e-4,
+    most=1e6,
+    after_failure=10.0,
+    least_after_failure=1e-4,
+    small_gain=1e-7,
+)
+ITERATIONS = 40
+ROUNDS = 3  # solves with σ and outliers judged anew
+FAR_OUT = 5.0  # σ: such an observation is none of this point
+RAYLEIGH_MEDIAN = 1.1774  # of the length of a pair of unit normal numbers
+NORMAL_MEDIAN = 0.6745  # of the size of one
+FEWEST_SIGHTINGS = 2  # of a point; else it says nothing of the poses
+LARGEST_DEPTH_STEP = 0.5  # of the inverse depth, or …
+LEAST_INV_DEPTH = 0.02  # … of this share of the median one
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """The state with the least energy, and what is known about it."""
+
+    state: BatchState
+    seen: Observations  # those that counted, with σ as they turned out to be
+    system: BatchSystem  # at the state
+    free: Mask  # (M,) variables that could move
+    position_factor: float  # σ of positions as they turned out over those stated
+    slope_factor: float
+    energies: list[float]
+
+    @property
+    def residuals(self) -> Array:
+        """Observed less predicted: x, y in raw px, slope (N, 3)."""
+        predicted = project(self.state, self.seen).predicted
+        return np.concatenate([self.seen.xy, self.seen.slope[:, None]], 1) - predicted
+
+
+@dataclass
+class _BatchProblem:
+    seen: Observations
+    prior: CameraPrior
+    free: Mask
+
+    def linearize(self, state: BatchState) -> BatchSystem:
+        return linearize(state, self.seen, self.prior)
+
+    def step(
+        self, at: BatchSystem, state: BatchState, damping: float
+    ) -> tuple[Array, Array] | None:
+        return at.step(self.free, damping)
+
+    def moved(self, state: BatchState, step: tuple[Array, Array]) -> BatchState:
+        variables, points = step
+        q = np.abs(state.points[:, 2])
+        limit = LARGEST_DEPTH_STEP * np.maximum(q, LEAST_INV_DEPTH * np.median(q))
+        points = points.copy()
+        points[:, 2] = np.clip(points[:, 2], -limit, limit)
+        return state.moved(variables[:COUNT], variables[COUNT:].reshape(-1, POSE), points)
+
+    def accepted(self, at: BatchSystem) -> None:
+        """Nothing adapts within a solve."""
+
+    def is_over(self, step: tuple[Array, Array], state: BatchState, taken: bool) -> bool:
+        return False
+
+
+def adjust(
+    state: BatchState,
+    seen: Observations,
+    prior: CameraPrior,
+    say: Say = lambda words: None,
+    fixed_pose: int = 0,
+    rounds: int = ROUNDS,
+) -> Adjusted:
+    """Minimise over poses, points and the free numbers of the camera; the gauge is one pose and what ``prior`` holds."""
+    free = free_variables(prior, len(state.poses), fixed_pose)
+    position, slope = 1.0, 1.0
+    energies: list[float] = []
+    for turn in range(rounds):
+        say(f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points")
+        problem = _BatchProblem(seen, prior, free)
+        found = descend(problem, state, problem.linearize(state), DAMPING, ITERATIONS)
+        if found.failed or not np.isfinite(found.at.energy):
+            raise DegenerateError("The adjustment found no minimum; the recording does not determine the camera.")
+        state, energies = found.state, [*energies, *found.energies]
+        factors = spread(found.at, seen)
+        position, slope = position * factors[0], slope * factors[1]
+        seen = seen.rescaled(*factors)
+        if turn + 1 < rounds:
+            seen = without_outliers(state, seen)
+    return Adjusted(state, seen, linearize(state, seen, prior), free, position, slope, energies)
+
+
+def free_variables(prior: CameraPrior, poses: int, fixed_pose: int) -> Mask:
+    """Variables that move: the camera's numbers that are not held, and all poses but one."""
+    of_poses = np.ones((poses, POSE), np.bool_)
+    of_poses[fixed_pose] = False
+    return np.concatenate([prior.sigma > 0, of_poses.reshape(-1)])
+
+
+def spread(at: BatchSystem, seen: Observations) -> tuple[float, float]:
+    """Size of the residuals of positions and of slopes in their σ, by medians; the points' own freedom is counted."""
+    counted = at.residuals.root_weight[:, 0] > 0
+    sloped = at.residuals.root_weight[:, 2] > 0
+    rows = 2 * counted.sum() + sloped.sum()
+    used = 3 * len(np.unique(seen.point[counted])) + len(at.b)
+    left = np.sqrt(max(1.0 - used / max(rows, 1), 0.1))
+    position = np.median(at.residuals.position_size[counted]) / RAYLEIGH_MEDIAN if counted.any() else 1.0
+    slope = np.median(np.abs(at.residuals.whitened[sloped, 2])) / NORMAL_MEDIAN if sloped.any() else 1.0
+    return max(float(position / left), 1e-6), max(float(slope / left), 1e-6)
+
+
+def without_outliers(state: BatchState, seen: Observations) -> Observations:
+    """Without sightings far from where they should be, and then without points seen too seldom."""
+    left = residuals_of(project(state, seen), seen)
+    keep = (left.position_size < FAR_OUT) & (np.abs(left.whitened[:, 2]) < FAR_OUT)
+    keep &= left.root_weight[:, 0] > 0
+    sightings = np.bincount(seen.point[keep], minlength=len(state.points))
+    return seen.take(keep & (sightings[seen.point] >= FEWEST_SIGHTINGS))
+
+
+def camera_prior(values: Array, sigma: Array, kappa_held: bool = True) -> CameraPrior:
+    """A prior about ``values``; κ is the unit of length unless it is to be estimated."""
+    sigma = sigma.copy()
+    if kappa_held:
+        sigma[KAPPA] = 0.0
+    return CameraPrior(values.copy(), sigma)
