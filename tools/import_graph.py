@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kept_run",),
     ("pipeline",),
     ("report",),
-    ("view", "bench"),
+    ("view", "bench", "camera_fit"),
     (FACE,),
     ("commands",),
     ("cli",),

@@ -17,14 +17,14 @@ from prism_vo.errors import DegenerateError
 from prism_vo.linear.descent import Damping, descend
 
 DAMPING = Damping(
-    start=1e-4,
-    fall=0.2,
-    least=1e-10,
-    least_after_refusal=1e-4,
+    start=1e-6,  # some combinations of the camera's numbers are known far worse than each alone
+    fall=0.1,
+    least=1e-12,
+    least_after_refusal=1e-5,
     most=1e6,
     after_failure=10.0,
-    least_after_failure=1e-4,
-    small_gain=1e-7,
+    least_after_failure=1e-5,
+    small_gain=1e-6,
 )
 ITERATIONS = 40
 ROUNDS = 3  # solves with σ and outliers judged anew

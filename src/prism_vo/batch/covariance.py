@@ -9,12 +9,13 @@ its residuals have on the variables.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sparse
 
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
+from prism_vo.batch.numbers import COUNT
 from prism_vo.batch.records import Rows
-from prism_vo.batch.system import HUBER, inverted_blocks
+from prism_vo.batch.schur import POSE, inverted_blocks
+from prism_vo.batch.system import slope_sigma_at
 from prism_vo.errors import DegenerateError
 from prism_vo.linear.scaling import inverse
 
@@ -49,15 +50,18 @@ def grouped_covariance(found: Adjusted, group: Rows) -> Array:
 def group_pulls(found: Adjusted, group: Rows) -> Array:
     """Gradient (G, M) of each group's residuals by the variables, the points' own share taken out."""
     at = found.system
-    value = (at.residuals.whitened * at.residuals.root_weight).reshape(-1)
     labels, member = np.unique(group, return_inverse=True)
-    rows = np.arange(len(value))
-    pick = sparse.csr_matrix((value, (member[found.seen.point].repeat(3), rows)), (len(labels), len(value)))
-    direct = (pick @ at.rows).toarray()
-    own = np.einsum("pij,pj->pi", inverted_blocks(at.h_points, 0.0), at.b_points).reshape(-1)
-    cells = sparse.csr_matrix((own, (member.repeat(3), np.arange(len(own)))), (len(labels), len(own)))
-    pulls = np.asarray(direct - (cells @ at.cross).toarray())
-    return pulls[np.abs(pulls).sum(1) > 0]
+    mine = member[found.seen.point]
+    own = np.einsum("pij,pj->pi", inverted_blocks(at.h_points, 0.0), at.b_points)
+    out = np.zeros((len(labels), len(at.b)))
+    by_camera = np.einsum("nri,nr->ni", at.rows.by_camera, at.rows.value)
+    by_pose = np.einsum("nri,nr->ni", at.rows.by_pose, at.rows.value)
+    by_pose -= np.einsum("nij,ni->nj", at.coupling.pose, own[found.seen.point])
+    np.add.at(out[:, :COUNT], mine, by_camera)
+    np.add.at(out[:, :COUNT], member, -np.einsum("pij,pi->pj", at.coupling.camera, own))
+    columns = COUNT + POSE * found.seen.keyframe[:, None] + np.arange(POSE)
+    np.add.at(out, (mine[:, None], columns), by_pose)
+    return out[np.abs(out).sum(1) > 0]
 
 
 def _huber_loss(found: Adjusted) -> float:
@@ -65,12 +69,32 @@ def _huber_loss(found: Adjusted) -> float:
     root = found.system.residuals.root_weight[:, 0]
     weight = root[root > 0] ** 2
     inside = (weight >= 1.0 - 1e-9).mean()
-    return float(weight.mean() / max(inside, 0.1)) if HUBER else 1.0
+    return float(weight.mean() / max(inside, 0.1))
 
 
-def point_gradient_variance(found: Adjusted, covariance: Array, of_variables: Array, of_points: Array) -> float:
+def through_points(found: Adjusted, by_variables: Array, by_points: Array) -> tuple[Array, float]:
+    """Gradient (M,) of a function of variables and points when the points follow, and the variance of the points alone."""
+    own = np.einsum("pij,pj->pi", inverted_blocks(found.system.h_points, 0.0), by_points)
+    return by_variables - found.system.on_variables(own), float((own * by_points).sum())
+
+
+def point_gradient_variance(found: Adjusted, covariance: Array, by_variables: Array, by_points: Array) -> float:
     """σ² of a function with gradients by the variables (M,) and by the points (P, 3)."""
-    blocks = inverted_blocks(found.system.h_points, 0.0)
-    own = np.einsum("pij,pj->pi", blocks, of_points)
-    through = of_variables - found.system.cross.T @ own.reshape(-1)
-    return float(through @ covariance @ through + (own * of_points).sum())
+    through, alone = through_points(found, by_variables, by_points)
+    return float(through @ covariance @ through) + alone
+
+
+def variables_moved_by(found: Adjusted, slope_errors: Array) -> Array:
+    """How far the variables (M,) move, to first order, when all measured slopes are off by these errors (N,)."""
+    at = found.system
+    sigma = slope_sigma_at(found.seen.slope, found.seen)
+    value = np.zeros((len(found.seen), 3))
+    known = at.residuals.root_weight[:, 2] > 0
+    value[known, 2] = at.residuals.root_weight[known, 2] * slope_errors[known] / sigma[known]
+    by_variables = np.zeros(len(at.b))
+    by_variables[:COUNT] = np.einsum("nri,nr->i", at.rows.by_camera, value)
+    by_pose = np.einsum("nri,nr->ni", at.rows.by_pose, value)
+    np.add.at(by_variables[COUNT:].reshape(-1, POSE), found.seen.keyframe, by_pose)
+    by_points = at.sum_by_point(np.einsum("nri,nr->ni", at.rows.by_point, value))
+    pull, _ = through_points(found, by_variables, by_points)
+    return np.asarray(normal_covariance(found) @ pull)

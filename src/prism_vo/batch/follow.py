@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.batch.patches import COARSE_STEPS, FINE_STEPS, LARGEST_STRETCH, MARGIN, align_patch
 
 LARGEST_SURPRISE = 3.0  # px across the predicted line, beyond what the search allows
@@ -80,11 +80,11 @@ def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth
         inv_depth[n] = q
 
 
-def neighbours(host: int, centres: Array, forward: Array) -> Array:
+def neighbours(host: int, centres: Array, forward: Array) -> Integers:
     """Other keyframes, those with the most similar view first."""
     size = max(float(np.linalg.norm(centres - centres.mean(0), axis=1).max()), 1e-9)
     away = np.linalg.norm(centres - centres[host], axis=1) / size + np.arccos(
         np.clip(forward @ forward[host], -1.0, 1.0)
     )
     order = np.argsort(away, kind="stable")
-    return order[order != host].astype(np.int64)
+    return order[order != host].astype(np.int32)

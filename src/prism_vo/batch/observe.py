@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.batch.follow import Pictures, follow_points, neighbours
 from prism_vo.batch.numbers import CameraNumbers
 from prism_vo.batch.patches import MARGIN
@@ -20,7 +20,8 @@ from prism_vo.optics.distortion import distort
 from prism_vo.sensor import Sensor
 from prism_vo.types import InputFrame
 
-POINTS_A_KEYFRAME = 120
+POINTS_A_KEYFRAME = 80
+MOST_SIGHTINGS = 14  # of a point beside its host, spread from the most similar view to the least
 QUALITY = 0.01  # of the best corner of the image
 SMOOTHING = 0.8  # px: what interpolation cannot tell is taken out of both images alike
 POSITION_FLOOR = 0.02  # px (TF): no patch is found better, whatever its contrast says
@@ -79,6 +80,7 @@ def observe(
         measured = np.zeros((len(pixels), len(keyframes), 5))
         pixels, q, hits, measured = pixels[good], q[good], hits[good], measured[good]
         follow_points(pictures, host, order, relative, intrinsics, pixels, q, hits, measured)
+        _thin_out(hits, order)
         keep = hits.sum(1) >= FEWEST_OTHERS
         keep[: len(wanted)] = True
         is_marked = np.arange(len(pixels)) < len(wanted)
@@ -86,14 +88,24 @@ def observe(
     return _assembled(found, keyframes, poses, camera, sensor, say)
 
 
+def _thin_out(hits: Mask, order: Integers) -> None:
+    """Keep at most MOST_SIGHTINGS of each row, evenly over ``order``."""
+    for row in hits:
+        where = order[row[order]]
+        if len(where) > MOST_SIGHTINGS:
+            kept = where[np.linspace(0, len(where) - 1, MOST_SIGHTINGS).astype(int)]
+            row[:] = False
+            row[kept] = True
+
+
 @dataclass(frozen=True)
 class _Followed:
     host: int
     pixels: Array  # (N, 2)
     inv_depth: Array  # (N,)
-    hits: Array  # (N, K) bool
+    hits: Mask  # (N, K)
     measured: Array  # (N, K, 5)
-    marked: Array  # (N,) bool
+    marked: Mask  # (N,)
 
 
 def _assembled(

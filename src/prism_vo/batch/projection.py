@@ -14,8 +14,7 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CX, CY, FOCAL, KAPPA, W
 from prism_vo.batch.records import BatchState, Observations
-
-POSE = 6
+from prism_vo.batch.schur import POSE
 
 
 class Projection(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal equations of the batch: sparse rows, three numbers a point eliminated by Schur's complement."""
+"""Normal equations of the batch at a state, and its damped steps."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sparse
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.batch.numbers import COUNT
-from prism_vo.batch.projection import POSE, Projection, project
+from prism_vo.batch.projection import Projection, project
 from prism_vo.batch.records import BatchState, Observations
+from prism_vo.batch.schur import POINT, POSE, Coupling, Rows, accumulate, eliminate, inverted_blocks
 from prism_vo.linear.scaling import jacobi_scale, scaled
 
 HUBER = 2.0  # σ
 SLOPE_RATIOS = 0.8, 1.25  # estimated over measured slope: beyond them σ is not carried on
-POINT = 3
 BEHIND = 1e-9  # of the depth sign: such points are no observations
 
 
@@ -60,11 +59,10 @@ class BatchSystem:
 
     energy: float
     residuals: Residuals
-    rows: sparse.csr_matrix  # (3N, M) weighted, by camera and poses
-    point_rows: Array  # (N, 3, 3) weighted, by the observation's own point
+    rows: Rows
     h: Array  # (M, M)
     b: Array  # (M,)
-    cross: sparse.csr_matrix  # (3P, M)
+    coupling: Coupling
     h_points: Array  # (P, 3, 3)
     b_points: Array  # (P, 3)
 
@@ -82,18 +80,36 @@ class BatchSystem:
             variables[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
         except (np.linalg.LinAlgError, ValueError):
             return None
-        gradient = self.b_points + (self.cross @ variables).reshape(-1, POINT)
-        return variables, -np.einsum("pij,pj->pi", inverse, gradient)
+        return variables, -np.einsum("pij,pj->pi", inverse, self.b_points + self.on_points(variables))
 
     def reduced(self) -> Array:
         """Schur's complement on camera and poses (M, M)."""
-        return self._reduced(self.h, inverted_blocks(self.h_points, 0.0))[0]
+        return self._reduced(self.h.copy(), inverted_blocks(self.h_points, 0.0))[0]
+
+    def on_points(self, variables: Array) -> Array:
+        """Gradient (P, 3) that increments (M,) of the variables cause in the points."""
+        poses = variables[COUNT:].reshape(-1, POSE)[self.rows.keyframe]
+        by_poses = np.einsum("nij,nj->ni", self.coupling.pose, poses)
+        return np.asarray(self.coupling.camera @ variables[:COUNT] + self.sum_by_point(by_poses))
+
+    def on_variables(self, points: Array) -> Array:
+        """Gradient (M,) that increments (P, 3) of the points cause in the variables."""
+        out = np.zeros(len(self.b))
+        out[:COUNT] = np.einsum("pij,pi->j", self.coupling.camera, points)
+        own = np.repeat(points, np.diff(self.rows.first), axis=0)
+        by_pose = np.einsum("nij,ni->nj", self.coupling.pose, own)
+        np.add.at(out[COUNT:].reshape(-1, POSE), self.rows.keyframe, by_pose)
+        return out
+
+    def sum_by_point(self, values: Array) -> Array:
+        """Sums over the observations of each point."""
+        ends = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, 0)])
+        return np.asarray(ends[self.rows.first[1:]] - ends[self.rows.first[:-1]])
 
     def _reduced(self, h: Array, inverse: Array) -> tuple[Array, Array]:
-        blocks = _block_diagonal(inverse)
-        weighted = (blocks @ self.cross).tocsr()
-        reduced = h - (self.cross.T @ weighted).toarray()
-        return reduced, self.b - weighted.T @ self.b_points.reshape(-1)
+        b = self.b.copy()
+        eliminate(self.rows, self.coupling, inverse, self.b_points, h, b)
+        return h, b
 
 
 def residuals_of(projection: Projection, seen: Observations) -> Residuals:
@@ -131,64 +147,22 @@ def linearize(state: BatchState, seen: Observations, prior: CameraPrior) -> Batc
     white[:, 2, 2] = 1.0 / slope_sigma_at(at.predicted[:, 2], seen)
     white = np.where(np.isfinite(white), white, 0.0) * residuals.root_weight[:, :, None]
     value = residuals.whitened * residuals.root_weight
-    point_rows = white @ at.by_point
-    rows = _sparse_rows(white @ at.by_camera, white @ at.by_pose, seen, len(state.poses))
-    h, b = (rows.T @ rows).toarray(), rows.T @ value.reshape(-1)
+    first = np.searchsorted(seen.point, np.arange(len(state.points) + 1))
+    rows = Rows(
+        np.ascontiguousarray(value),
+        np.ascontiguousarray(white @ at.by_camera),
+        np.ascontiguousarray(white @ at.by_pose),
+        np.ascontiguousarray(white @ at.by_point),
+        seen.keyframe,
+        first,
+    )
+    size, points = COUNT + POSE * len(state.poses), len(state.points)
+    h, b = np.zeros((size, size)), np.zeros(size)
+    h_points, b_points = np.zeros((points, POINT, POINT)), np.zeros((points, POINT))
+    coupling = Coupling(np.zeros((points, POINT, COUNT)), np.zeros((len(seen), POINT, POSE)))
+    accumulate(rows, h, b, h_points, b_points, coupling.camera, coupling.pose)
     information, away = prior.information, state.camera.values - prior.mean
     h[np.arange(COUNT), np.arange(COUNT)] += information
     b[:COUNT] += information * away
-    own = _point_columns(point_rows, seen, len(state.points))
-    h_points = _sums(point_rows.transpose(0, 2, 1) @ point_rows, seen, len(state.points))
-    b_points = _sums(np.einsum("nri,nr->ni", point_rows, value), seen, len(state.points))
     energy = residuals.energy + float((information * away**2).sum())
-    cross = (own.T @ rows).tocsr()
-    return BatchSystem(energy, residuals, rows, point_rows, h, b, cross, h_points, b_points)
-
-
-def inverted_blocks(blocks: Array, damping: float) -> Array:
-    """(V + μ diag V)⁻¹ of symmetric 3×3 blocks (P, 3, 3); zero where one knows nothing."""
-    diagonal = np.einsum("pii->pi", blocks)
-    known = (diagonal > 0).all(1)
-    scale = np.where(known[:, None], 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-    unit = blocks * scale[:, :, None] * scale[:, None, :]
-    unit[:, range(POINT), range(POINT)] = 1.0 + damping + LEAST_PIVOT
-    return np.asarray(np.linalg.inv(unit) * scale[:, :, None] * scale[:, None, :])
-
-
-LEAST_PIVOT = 1e-12  # a point seen once has no depth from parallax; it keeps the one it has
-
-
-def _sums(values: Array, seen: Observations, points: int) -> Array:
-    """Sum over the observations of each point; they are sorted by point."""
-    out = np.zeros((points, *values.shape[1:]))
-    first = np.flatnonzero(np.diff(seen.point, prepend=-1))
-    if len(first):
-        out[seen.point[first]] = np.add.reduceat(values, first, axis=0)
-    return out
-
-
-def _sparse_rows(by_camera: Array, by_pose: Array, seen: Observations, poses: int) -> sparse.csr_matrix:
-    count, width = len(seen), COUNT + POSE
-    columns = np.empty((count, 3, width), np.int32)
-    columns[:, :, :COUNT] = np.arange(COUNT)
-    columns[:, :, COUNT:] = (COUNT + POSE * seen.keyframe[:, None] + np.arange(POSE))[:, None, :]
-    data = np.concatenate([by_camera, by_pose], 2)
-    starts = np.arange(0, 3 * count * width + 1, width, dtype=np.int32)
-    shape = (3 * count, COUNT + POSE * poses)
-    return sparse.csr_matrix((data.reshape(-1), columns.reshape(-1), starts), shape=shape)
-
-
-def _point_columns(point_rows: Array, seen: Observations, points: int) -> sparse.csr_matrix:
-    count = len(seen)
-    columns = np.broadcast_to(
-        (POINT * seen.point[:, None] + np.arange(POINT))[:, None, :], (count, 3, POINT)
-    ).astype(np.int32)
-    starts = np.arange(0, 3 * count * POINT + 1, POINT, dtype=np.int32)
-    shape = (3 * count, POINT * points)
-    return sparse.csr_matrix((point_rows.reshape(-1), columns.reshape(-1), starts), shape=shape)
-
-
-def _block_diagonal(blocks: Array) -> sparse.bsr_matrix:
-    count = len(blocks)
-    shape = (POINT * count, POINT * count)
-    return sparse.bsr_matrix((blocks, np.arange(count), np.arange(count + 1)), shape=shape)
+    return BatchSystem(energy, residuals, rows, h, b, coupling, h_points, b_points)
