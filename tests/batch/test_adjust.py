@@ -7,12 +7,12 @@ import contextlib
 
 import numpy as np
 import pytest
-
 from batch.exact_batch import camera_numbers, disturbed, seen_in, world
+
 from prism_vo import se3
 from prism_vo.batch.adjust import adjust, camera_prior
 from prism_vo.batch.covariance import grouped_covariance, normal_covariance, point_gradient_variance
-from prism_vo.batch.numbers import COUNT, FOCAL, KAPPA, NAMES, W, CameraNumbers, kappa_of
+from prism_vo.batch.numbers import COUNT, FOCAL, KAPPA, NAMES, CameraNumbers, W, kappa_of
 from prism_vo.batch.projection import POSE, project
 from prism_vo.errors import DegenerateError
 from prism_vo.simulate.cameras import preset_camera
@@ -33,17 +33,23 @@ def test_jacobians_are_those_of_differences() -> None:
             for sign in (1, -1)
         ]
         numeric = (ends[0] - ends[1]) / (2 * move[k])
-        np.testing.assert_allclose(at.by_camera[:, :, k], numeric, rtol=1e-4, atol=1e-6 * np.abs(numeric).max() + 1e-9)
+        np.testing.assert_allclose(
+            at.by_camera[:, :, k], numeric, rtol=1e-4, atol=1e-6 * np.abs(numeric).max() + 1e-9
+        )
     for k in range(POSE):
         move = np.zeros((4, 6))
         move[:, k] = step
-        ends = [project(state.moved(np.zeros(COUNT), s * move, np.zeros((6, 3))), seen).predicted for s in (1, -1)]
+        ends = [
+            project(state.moved(np.zeros(COUNT), s * move, np.zeros((6, 3))), seen).predicted for s in (1, -1)
+        ]
         numeric = (ends[0] - ends[1]) / (2 * step)
         np.testing.assert_allclose(at.by_pose[:, :, k], numeric, rtol=1e-4, atol=1e-4)
     for k in range(3):
         move = np.zeros((6, 3))
         move[:, k] = step
-        ends = [project(state.moved(np.zeros(COUNT), np.zeros((4, 6)), s * move), seen).predicted for s in (1, -1)]
+        ends = [
+            project(state.moved(np.zeros(COUNT), np.zeros((4, 6)), s * move), seen).predicted for s in (1, -1)
+        ]
         numeric = (ends[0] - ends[1]) / (2 * step)
         np.testing.assert_allclose(at.by_point[:, :, k], numeric, rtol=1e-4, atol=1e-4)
 
@@ -118,7 +124,9 @@ def test_a_camera_that_only_turns_does_not_determine_itself() -> None:
         pose[:3, :3] = se3.exp(np.array([0, 0, 0, 0.02 * k, -0.01 * k, 0.05 * k]))[:3, :3]
     found = adjust(truth, seen_in(truth, 1.0), camera_prior(truth.camera.values, FREE))
     with contextlib.suppress(DegenerateError):
-        assert np.sqrt(normal_covariance(found)[W, W]) > 0.1  # with a parallax it is a hundred times better known
+        assert (
+            np.sqrt(normal_covariance(found)[W, W]) > 0.1
+        )  # with a parallax it is a hundred times better known
 
 
 def test_numbers_and_optics_are_one_to_one() -> None:
@@ -155,5 +163,7 @@ def test_variance_of_a_distance_between_points() -> None:
 def test_another_unit_of_length_changes_no_observation() -> None:
     truth = world(points=10, keyframes=3)
     seen = seen_in(truth)
-    np.testing.assert_allclose(project(truth.scaled(2.5), seen).predicted, project(truth, seen).predicted, rtol=1e-12)
+    np.testing.assert_allclose(
+        project(truth.scaled(2.5), seen).predicted, project(truth, seen).predicted, rtol=1e-12
+    )
     assert camera_numbers().values[KAPPA] > 0

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +25,14 @@ DAMPING = Damping(
     most=1e6,
     after_failure=10.0,
     least_after_failure=1e-5,
-    small_gain=1e-6,
 )
 ITERATIONS = 40
+SMALL_GAIN = 1e-4  # of the energy, a sum of squares in σ: no number moves by more than a hundredth of its σ
 ROUNDS = 3  # solves with σ and outliers judged anew
 FAR_OUT = 5.0  # σ: such an observation is none of this point
 RAYLEIGH_MEDIAN = 1.1774  # of the length of a pair of unit normal numbers
 NORMAL_MEDIAN = 0.6745  # of the size of one
+UNSUSPICIOUS = 1.2  # root mean square of a point's residuals in σ that chance explains
 FEWEST_SIGHTINGS = 2  # of a point; else it says nothing of the poses
 LARGEST_DEPTH_STEP = 0.5  # of the inverse depth, or …
 LEAST_INV_DEPTH = 0.02  # … of this share of the median one
@@ -56,6 +58,12 @@ class Adjusted:
         return np.concatenate([self.seen.xy, self.seen.slope[:, None]], 1) - predicted
 
 
+class _Move(NamedTuple):
+    variables: Array  # (M,)
+    points: Array  # (P, 3)
+    promised: float  # by how much the energy falls if the problem is as it looks
+
+
 @dataclass
 class _BatchProblem:
     seen: Observations
@@ -65,13 +73,15 @@ class _BatchProblem:
     def linearize(self, state: BatchState) -> BatchSystem:
         return linearize(state, self.seen, self.prior)
 
-    def step(
-        self, at: BatchSystem, state: BatchState, damping: float
-    ) -> tuple[Array, Array] | None:
-        return at.step(self.free, damping)
+    def step(self, at: BatchSystem, state: BatchState, damping: float) -> _Move | None:
+        step = at.step(self.free, damping)
+        if step is None:
+            return None
+        promised = -float(at.b @ step[0] + (at.b_points * step[1]).sum())
+        return _Move(*step, promised)
 
-    def moved(self, state: BatchState, step: tuple[Array, Array]) -> BatchState:
-        variables, points = step
+    def moved(self, state: BatchState, step: _Move) -> BatchState:
+        variables, points = step.variables, step.points
         q = np.abs(state.points[:, 2])
         limit = LARGEST_DEPTH_STEP * np.maximum(q, LEAST_INV_DEPTH * np.median(q))
         points = points.copy()
@@ -81,8 +91,8 @@ class _BatchProblem:
     def accepted(self, at: BatchSystem) -> None:
         """Nothing adapts within a solve."""
 
-    def is_over(self, step: tuple[Array, Array], state: BatchState, taken: bool) -> bool:
-        return False
+    def is_over(self, step: _Move, state: BatchState, taken: bool) -> bool:
+        return step.promised < SMALL_GAIN
 
 
 def adjust(
@@ -93,22 +103,26 @@ def adjust(
     fixed_pose: int = 0,
     rounds: int = ROUNDS,
 ) -> Adjusted:
-    """Minimise over poses, points and the free numbers of the camera; the gauge is one pose and what ``prior`` holds."""
+    """Minimise over poses, points and the free numbers of the camera; gauge: one pose and what ``prior`` holds."""
     free = free_variables(prior, len(state.poses), fixed_pose)
     position, slope = 1.0, 1.0
     energies: list[float] = []
     for turn in range(rounds):
-        say(f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points")
+        say(
+            f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points"
+        )
         problem = _BatchProblem(seen, prior, free)
         found = descend(problem, state, problem.linearize(state), DAMPING, ITERATIONS)
         if found.failed or not np.isfinite(found.at.energy):
-            raise DegenerateError("The adjustment found no minimum; the recording does not determine the camera.")
+            raise DegenerateError(
+                "The adjustment found no minimum; the recording does not determine the camera."
+            )
         state, energies = found.state, [*energies, *found.energies]
         factors = spread(found.at, seen)
         position, slope = position * factors[0], slope * factors[1]
         seen = seen.rescaled(*factors)
         if turn + 1 < rounds:
-            seen = without_outliers(state, seen)
+            seen = judged_by_point(state, without_outliers(state, seen))
     return Adjusted(state, seen, linearize(state, seen, prior), free, position, slope, energies)
 
 
@@ -138,6 +152,15 @@ def without_outliers(state: BatchState, seen: Observations) -> Observations:
     keep &= left.root_weight[:, 0] > 0
     sightings = np.bincount(seen.point[keep], minlength=len(state.points))
     return seen.take(keep & (sightings[seen.point] >= FEWEST_SIGHTINGS))
+
+
+def judged_by_point(state: BatchState, seen: Observations) -> Observations:
+    """A point whose sightings miss by more than others counts less: its surface bends, or lies before another."""
+    size = residuals_of(project(state, seen), seen).position_size
+    count = np.maximum(np.bincount(seen.point, minlength=len(state.points)), 1)
+    rms = np.sqrt(np.bincount(seen.point, size**2, minlength=len(state.points)) / (2.0 * count))
+    worse = np.maximum(rms / UNSUSPICIOUS, 1.0)[seen.point]
+    return replace(seen, whitening=seen.whitening / worse[:, None, None])
 
 
 def camera_prior(values: Array, sigma: Array, kappa_held: bool = True) -> CameraPrior:

@@ -28,7 +28,7 @@ def normal_covariance(found: Adjusted) -> Array:
     known = inverse(reduced[np.ix_(found.free, found.free)])
     if known is None:
         raise DegenerateError(
-            "The recording does not determine the camera: some combination of its numbers changes nothing in the images."
+            "The recording does not determine the camera: some combination of its numbers changes nothing in it."
         )
     out = np.zeros_like(reduced)
     out[np.ix_(found.free, found.free)] = known
@@ -73,12 +73,14 @@ def _huber_loss(found: Adjusted) -> float:
 
 
 def through_points(found: Adjusted, by_variables: Array, by_points: Array) -> tuple[Array, float]:
-    """Gradient (M,) of a function of variables and points when the points follow, and the variance of the points alone."""
+    """Gradient (M,) of a function of variables and points, when the points follow, and the points' own variance."""
     own = np.einsum("pij,pj->pi", inverted_blocks(found.system.h_points, 0.0), by_points)
     return by_variables - found.system.on_variables(own), float((own * by_points).sum())
 
 
-def point_gradient_variance(found: Adjusted, covariance: Array, by_variables: Array, by_points: Array) -> float:
+def point_gradient_variance(
+    found: Adjusted, covariance: Array, by_variables: Array, by_points: Array
+) -> float:
     """σ² of a function with gradients by the variables (M,) and by the points (P, 3)."""
     through, alone = through_points(found, by_variables, by_points)
     return float(through @ covariance @ through) + alone

@@ -9,7 +9,14 @@ import numpy as np
 from numba import njit
 
 from prism_vo.arrays import Array, Floats, Integers
-from prism_vo.batch.patches import COARSE_STEPS, FINE_STEPS, LARGEST_STRETCH, MARGIN, align_patch
+from prism_vo.batch.patches import (
+    COARSE_STEPS,
+    FINE_STEPS,
+    LARGEST_STRETCH,
+    MARGIN,
+    align_affine,
+    align_patch,
+)
 
 LARGEST_SURPRISE = 3.0  # px across the predicted line, beyond what the search allows
 PRIOR_SHARE = 0.5  # of an inverse depth that nothing but the first guess is known of
@@ -26,8 +33,8 @@ class Pictures(NamedTuple):
 def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth, found, measured):  # type: ignore[no-untyped-def]
     """Align points (N, 2, whole pixels) of keyframe ``host`` in the keyframes of ``order``, nearest first.
 
-    ``relative`` (K, 4, 4): T_target_host; ``intrinsics``: F, c_x, c_y (TF px); ``inv_depth`` (N,): first guesses, refined
-    in place. → ``found`` (N, K) bool; ``measured`` (N, K, 5): x, y, information xx, xy, yy.
+    ``relative`` (K, 4, 4): T_target_host; ``intrinsics``: F, c_x, c_y (TF px); ``inv_depth`` (N,): first guesses,
+    refined in place. → ``found`` (N, K) bool; ``measured`` (N, K, 5): x, y, information xx, xy, yy.
     """
     focal, cx, cy = intrinsics[0], intrinsics[1], intrinsics[2]
     height, width = pictures.fine.shape[1], pictures.fine.shape[2]
@@ -59,11 +66,18 @@ def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth
             hu, hv = u // 2, v // 2  # the halved pixel that holds it; its centre lies a little beside
             du, dv = (u + 0.5) / 2.0 - 0.5 - hu, (v + 0.5) / 2.0 - 0.5 - hv
             ox, oy = warp[0, 0] * du + warp[0, 1] * dv, warp[1, 0] * du + warp[1, 1] * dv
-            if MARGIN <= hu < pictures.coarse.shape[2] - MARGIN and MARGIN <= hv < pictures.coarse.shape[1] - MARGIN:
+            if (
+                MARGIN <= hu < pictures.coarse.shape[2] - MARGIN
+                and MARGIN <= hv < pictures.coarse.shape[1] - MARGIN
+            ):
                 hx, hy = (x + 0.5) / 2.0 - 0.5 - ox, (y + 0.5) / 2.0 - 0.5 - oy
-                if align_patch(pictures.coarse[host], pictures.coarse[k], hu, hv, hx, hy, warp, COARSE_STEPS, coarse_out):
+                if align_patch(
+                    pictures.coarse[host], pictures.coarse[k], hu, hv, hx, hy, warp, COARSE_STEPS, coarse_out
+                ):
                     x1, y1 = 2.0 * (coarse_out[0] + ox + 0.5) - 0.5, 2.0 * (coarse_out[1] + oy + 0.5) - 0.5
             if not align_patch(pictures.fine[host], pictures.fine[k], u, v, x1, y1, warp, FINE_STEPS, out):
+                continue
+            if not align_affine(pictures.fine[host], pictures.fine[k], u, v, warp, out):
                 continue
             # where the point moves with its inverse depth; across that line nothing may be wrong but the pose
             lx = focal * (t[0, 3] - px / pz * t[2, 3]) / pz

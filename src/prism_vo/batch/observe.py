@@ -38,6 +38,15 @@ class KeyframeImage:
 
 
 @dataclass(frozen=True)
+class Observed:
+    """Points where they are first believed to be, their sightings, and the rows of the marked ones in their order."""
+
+    state: BatchState
+    seen: Observations
+    marked: list[int]
+
+
+@dataclass(frozen=True)
 class Marked:
     """A pixel that a user wants to be a point."""
 
@@ -54,8 +63,8 @@ def observe(
     marked: Sequence[Marked] = (),
     points: int = POINTS_A_KEYFRAME,
     say: Say = lambda words, done, of: None,
-) -> tuple[BatchState, Observations]:
-    """Points and sightings, as the camera and the poses T_view_world (K, 4, 4) let them be found; marked ones first."""
+) -> Observed:
+    """Points and sightings, as the camera and the poses T_view_world (K, 4, 4) let them be found."""
     view = camera.view("central")
     pictures = _pictures(keyframes)
     intrinsics = np.array([view.focal_px, view.cx, view.cy])
@@ -83,9 +92,11 @@ def observe(
         _thin_out(hits, order)
         keep = hits.sum(1) >= FEWEST_OTHERS
         keep[: len(wanted)] = True
-        is_marked = np.arange(len(pixels)) < len(wanted)
-        found.append(_Followed(host, pixels[keep], q[keep], hits[keep], measured[keep], is_marked[keep]))
-    return _assembled(found, keyframes, poses, camera, sensor, say)
+        found.append(_Followed(host, pixels[keep], q[keep], hits[keep], measured[keep]))
+    state, seen = _assembled(found, keyframes, poses, camera, sensor, say)
+    first = np.cumsum([0, *(len(part.pixels) for part in found)])
+    before = [sum(m.keyframe == k.keyframe for m in marked[:n]) for n, k in enumerate(marked)]
+    return Observed(state, seen, [int(first[m.keyframe]) + n for m, n in zip(marked, before)])
 
 
 def _thin_out(hits: Mask, order: Integers) -> None:
@@ -105,7 +116,6 @@ class _Followed:
     inv_depth: Array  # (N,)
     hits: Mask  # (N, K)
     measured: Array  # (N, K, 5)
-    marked: Mask  # (N,)
 
 
 def _assembled(
@@ -124,12 +134,9 @@ def _assembled(
     for part, start in zip(parts, first):
         point, keyframe = np.nonzero(part.hits)
         own = np.arange(len(part.pixels))
-        seen = part.measured[point, keyframe]
-        rows.append(np.column_stack([start + point, keyframe, seen]))
+        rows.append(np.column_stack([start + point, keyframe, part.measured[point, keyframe]]))
         # the host's own patch has the information of a typical match: its noise is that of the others
-        mean = np.divide(
-            part.measured[:, :, 2:].sum(1), np.maximum(part.hits.sum(1), 1)[:, None]
-        )
+        mean = np.divide(part.measured[:, :, 2:].sum(1), np.maximum(part.hits.sum(1), 1)[:, None])
         rows.append(np.column_stack([start + own, np.full(len(own), part.host), part.pixels, mean]))
     table = np.concatenate(rows)
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
@@ -139,7 +146,9 @@ def _assembled(
         say("measuring depth", k, len(keyframes))
         mine = np.flatnonzero(keyframe == k)
         depth = sensor.measure(frame.source, table[mine, 2:4].astype(np.float32))
-        slope[mine] = np.where(depth.valid, sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth, np.nan)
+        slope[mine] = np.where(
+            depth.valid, sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth, np.nan
+        )
         sigma[mine] = sensor.view.beta * np.sqrt(depth.variance)
     scale = camera.tf_scale
     raw = distort(camera.calibration, scale * (table[:, 2:4] + 0.5) - 0.5)
@@ -179,9 +188,5 @@ def _corners(image: Floats, count: int) -> Array:
 
 def _pictures(keyframes: Sequence[KeyframeImage]) -> Pictures:
     fine = [cv2.GaussianBlur(k.image, (0, 0), SMOOTHING) for k in keyframes]
-    coarse = [
-        cv2.resize(f, (f.shape[1] // 2, f.shape[0] // 2), interpolation=cv2.INTER_AREA) for f in fine
-    ]
+    coarse = [cv2.resize(f, (f.shape[1] // 2, f.shape[0] // 2), interpolation=cv2.INTER_AREA) for f in fine]
     return Pictures(np.array(fine, np.float32), np.array(coarse, np.float32))
-
-

@@ -18,6 +18,9 @@ LARGEST_MOVE = 6.0  # px from the start of a level
 LEAST_CORRELATION = 0.85  # between host and target patch
 LEAST_VARIANCE = 4.0  # grey levels squared that noise leaves of a perfect match
 LARGEST_STRETCH = 1.6  # of the patch between both images
+UNKNOWNS = 8  # of an affine alignment: x, y, four of the map, gain, offset
+AFFINE_STEPS = 8
+AFFINE_PRIOR = 1e-3  # grey levels squared: what is not seen stays as predicted
 MARGIN = HALF + 3  # px from the border of either image
 
 
@@ -71,7 +74,9 @@ def align_patch(host, target, u, v, x, y, warp, steps, out):  # type: ignore[no-
         gxx, gxy, gyy, gx, gy, gix, giy, gtx, gty = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for dy in range(-HALF, HALF + 1):
             for dx in range(-HALF, HALF + 1):
-                value, sx, sy = sample(target, x + warp[0, 0] * dx + warp[0, 1] * dy, y + warp[1, 0] * dx + warp[1, 1] * dy)
+                value, sx, sy = sample(
+                    target, x + warp[0, 0] * dx + warp[0, 1] * dy, y + warp[1, 0] * dx + warp[1, 1] * dy
+                )
                 if value < 0.0 and sx == 0.0 and sy == 0.0:
                     return False
                 h = host[v + dy, u + dx]
@@ -96,7 +101,10 @@ def align_patch(host, target, u, v, x, y, warp, steps, out):  # type: ignore[no-
         gain = cov / var_i
         offset = (st - gain * si) / n
         # residual t − gain·h − offset; gain and offset are eliminated from the derivatives by x and y
-        ax, ay = (gix - gx * si / n) / var_i, (giy - gy * si / n) / var_i  # part of the gradients along the host's values
+        ax, ay = (
+            (gix - gx * si / n) / var_i,
+            (giy - gy * si / n) / var_i,
+        )  # part of the gradients along the host's values
         hxx = gxx - gx * gx / n - ax * ax * var_i
         hxy = gxy - gx * gy / n - ax * ay * var_i
         hyy = gyy - gy * gy / n - ay * ay * var_i
@@ -119,3 +127,56 @@ def align_patch(host, target, u, v, x, y, warp, steps, out):  # type: ignore[no-
             return False
     out[0], out[1] = x, y
     return ok
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def align_affine(host, target, u, v, warp, out):  # type: ignore[no-untyped-def]
+    """Let the patch shear and stretch, too, as a slanted surface does; ``out`` and ``warp`` as :func:`align_patch` left
+    them are improved. False: the patch does not hold so many numbers."""
+    h = np.empty((UNKNOWNS, UNKNOWNS))
+    b = np.empty(UNKNOWNS)
+    j = np.empty(UNKNOWNS)
+    x, y, x0, y0 = out[0], out[1], out[0], out[1]
+    gain, offset = 1.0, 0.0
+    for step in range(AFFINE_STEPS):
+        h[:] = 0.0
+        b[:] = 0.0
+        energy, n = 0.0, 0
+        for dy in range(-HALF, HALF + 1):
+            for dx in range(-HALF, HALF + 1):
+                value, sx, sy = sample(
+                    target, x + warp[0, 0] * dx + warp[0, 1] * dy, y + warp[1, 0] * dx + warp[1, 1] * dy
+                )
+                if value < 0.0 and sx == 0.0 and sy == 0.0:
+                    return False
+                grey = host[v + dy, u + dx]
+                left = value - gain * grey - offset
+                j[0], j[1], j[2], j[3], j[4], j[5] = sx, sy, sx * dx, sx * dy, sy * dx, sy * dy
+                j[6], j[7] = -grey, -1.0
+                energy += left * left
+                n += 1
+                for a in range(UNKNOWNS):
+                    b[a] += j[a] * left
+                    for c in range(UNKNOWNS):
+                        h[a, c] += j[a] * j[c]
+        for a in range(2, 6):
+            h[a, a] += AFFINE_PRIOR  # what is not seen stays as predicted
+        change = np.linalg.solve(h, b)
+        x, y = x - change[0], y - change[1]
+        warp[0, 0] -= change[2]
+        warp[0, 1] -= change[3]
+        warp[1, 0] -= change[4]
+        warp[1, 1] -= change[5]
+        gain -= change[6]
+        offset -= change[7]
+        if (x - x0) * (x - x0) + (y - y0) * (y - y0) > 1.0 or gain <= 0.0:
+            return False
+        if step > 0 and change[0] * change[0] + change[1] * change[1] < SMALL_STEP * SMALL_STEP:
+            covariance = np.linalg.inv(h) * max(energy / (n - UNKNOWNS), LEAST_VARIANCE)
+            det = covariance[0, 0] * covariance[1, 1] - covariance[0, 1] * covariance[0, 1]
+            if det <= 0.0:
+                return False
+            out[0], out[1] = x, y
+            out[2], out[3], out[4] = covariance[1, 1] / det, -covariance[0, 1] / det, covariance[0, 0] / det
+            return True
+    return False

@@ -25,7 +25,9 @@ class Observations:
     whitening: Array  # (N, 2, 2): times an error of xy it is of unit covariance
     slope: Array  # (N,) h = 1/v_n; NaN: not measured
     slope_sigma: Array  # (N,) at ``slope``
-    slope_power: float = 0.0  # σ² grows so with the slope; it is taken at the estimate, not at the measurement
+    slope_power: float = (
+        0.0  # σ² grows so with the slope; it is taken at the estimate, not at the measurement
+    )
 
     def __len__(self) -> int:
         return len(self.point)
@@ -34,6 +36,18 @@ class Observations:
         """Some of them; points keep their numbers."""
         columns = ("point", "keyframe", "xy", "whitening", "slope", "slope_sigma")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+    def joined(self, other: Observations) -> Observations:
+        """These, then others of later points."""
+        return Observations(
+            np.concatenate([self.point, other.point]),
+            np.concatenate([self.keyframe, other.keyframe]),
+            np.concatenate([self.xy, other.xy]),
+            np.concatenate([self.whitening, other.whitening]),
+            np.concatenate([self.slope, other.slope]),
+            np.concatenate([self.slope_sigma, other.slope_sigma]),
+            self.slope_power,
+        )
 
     def rescaled(self, position: float, slope: float) -> Observations:
         """With σ of positions and of slopes multiplied by factors."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import COUNT
@@ -24,8 +25,8 @@ class Rows(NamedTuple):
     by_camera: Array  # (N, 3, 9)
     by_pose: Array  # (N, 3, 6)
     by_point: Array  # (N, 3, 3)
-    keyframe: Array  # (N,)
-    first: Array  # (P + 1,)
+    keyframe: NDArray[np.intp]  # (N,)
+    first: NDArray[np.intp]  # (P + 1,)
 
 
 class Coupling(NamedTuple):
@@ -78,7 +79,11 @@ def eliminate(rows, coupling, inverse, b_points, h, b):  # type: ignore[no-untyp
             for j in range(COUNT):
                 weighted[i, j] = v[i, 0] * w[0, j] + v[i, 1] * w[1, j] + v[i, 2] * w[2, j]
         for i in range(COUNT):
-            b[i] -= weighted[0, i] * b_points[p, 0] + weighted[1, i] * b_points[p, 1] + weighted[2, i] * b_points[p, 2]
+            b[i] -= (
+                weighted[0, i] * b_points[p, 0]
+                + weighted[1, i] * b_points[p, 1]
+                + weighted[2, i] * b_points[p, 2]
+            )
             for j in range(COUNT):
                 h[i, j] -= weighted[0, i] * w[0, j] + weighted[1, i] * w[1, j] + weighted[2, i] * w[2, j]
         for n in range(rows.first[p], rows.first[p + 1]):
@@ -87,7 +92,9 @@ def eliminate(rows, coupling, inverse, b_points, h, b):  # type: ignore[no-untyp
                 for j in range(POSE):
                     ahead[i, j] = v[i, 0] * own[0, j] + v[i, 1] * own[1, j] + v[i, 2] * own[2, j]
             for i in range(POSE):
-                b[at + i] -= ahead[0, i] * b_points[p, 0] + ahead[1, i] * b_points[p, 1] + ahead[2, i] * b_points[p, 2]
+                b[at + i] -= (
+                    ahead[0, i] * b_points[p, 0] + ahead[1, i] * b_points[p, 1] + ahead[2, i] * b_points[p, 2]
+                )
                 for j in range(COUNT):
                     h[at + i, j] -= ahead[0, i] * w[0, j] + ahead[1, i] * w[1, j] + ahead[2, i] * w[2, j]
             for m in range(rows.first[p], rows.first[p + 1]):

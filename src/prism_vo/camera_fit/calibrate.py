@@ -3,25 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence as Many
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted, adjust, camera_prior
-from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CX, CY, FOCAL, KAPPA, W, CameraNumbers
-from prism_vo.batch.observe import Marked, observe
+from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CX, CY, FOCAL, KAPPA, CameraNumbers, W
+from prism_vo.batch.observe import KeyframeImage, Marked, observe
+from prism_vo.batch.records import BatchState, Observations, Rows
+from prism_vo.batch.system import CameraPrior
+from prism_vo.camera_fit.board import find_board, with_board
 from prism_vo.camera_fit.checks import check_frames, check_motion, check_result, check_run
 from prism_vo.camera_fit.facts import MetricFact
 from prism_vo.camera_fit.fit import CameraFit, covariance_of
 from prism_vo.camera_fit.frames import Chosen, choose, images_of
 from prism_vo.camera_fit.start import Start, start_camera
 from prism_vo.camera_fit.uncertainty import with_uncertainty
-from prism_vo.config import Config
+from prism_vo.config import Config, DecodeConfig
 from prism_vo.datasets.source import Sequence, Stream
-from prism_vo.errors import InputError
+from prism_vo.errors import DegenerateError, InputError
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
@@ -33,9 +37,28 @@ STILL = 0.3  # σ: a camera that moves less in a round has come to rest
 FIRST_LOOK = 25  # frames that the start is found in
 FOCAL_PRIOR = 0.15  # of F: nominal lenses are not worse
 CENTRE_PRIOR = 0.05  # of the image's width
-RADIAL_PRIOR, TANGENTIAL_PRIOR = 0.03, 0.003  # shift at the corner of the image, of its distance from the centre
+VISIBLE_SHIFT = (
+    0.5  # raw px at the corner: less distortion cannot be told from what bends focused images elsewhere
+)
+RADIAL_PRIOR, TANGENTIAL_PRIOR = (
+    0.03,
+    0.003,
+)  # shift at the corner of the image, of its distance from the centre
 Say = Callable[[str, int, int], None]
-MakeFact = Callable[[Chosen], MetricFact]
+Distortion = Literal["auto", "none", "radial", "full", "held"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a metric fact may refer to: the chosen frames, rows of marked points, and of a board with its places."""
+
+    chosen: Chosen
+    marked: list[int]
+    corners: Rows | None = None  # (N,)
+    places: Array | None = None  # (N, 3) metres
+
+
+MakeFact = Callable[[Known], MetricFact]
 
 
 @dataclass(frozen=True)
@@ -43,15 +66,20 @@ class Plan:
     """What a user may choose."""
 
     keyframes: int = KEYFRAMES
-    distortion: bool = True
+    distortion: Distortion = "auto"
     hold_camera: bool = False  # refine poses and points alone
     marked: tuple[tuple[int, int, int], ...] = ()  # frame of the recording, x, y (TF px)
     frames: tuple[int, ...] = ()  # that must take part
+    square: float | None = None  # m, of a checkerboard that some frames show
+    board_size: tuple[int, int] | None = None  # its inner corners, columns and rows
     threads: bool = True
 
 
+DEFAULT = Plan()
+
+
 def calibrate_camera(
-    recording: Sequence, make_fact: MakeFact, plan: Plan = Plan(), say: Say = lambda words, done, of: None
+    recording: Sequence, make_fact: MakeFact, plan: Plan = DEFAULT, say: Say = lambda words, done, of: None
 ) -> CameraFit:
     """The whole way from nominal optics to a camera with its uncertainty."""
     calibration = recording.camera.calibration
@@ -65,10 +93,13 @@ def calibrate_camera(
     camera = start.camera
     before: Array | None = None
     for turn in range(MOST_ROUNDS):
-        found = _round(recording, camera, start, chosen, plan, say, turn)
+        found, known = _round(recording, camera, start, chosen, plan, say, turn)
+        if plan.distortion == "auto":  # decided once
+            bent = bool(found.state.camera.values[[A0, A1, B0, B1]].any())
+            plan = replace(plan, distortion="radial" if bent else "none")
         camera = PlenopticCamera(found.state.camera.calibration(camera.calibration))
         chosen = Chosen(chosen.indices, _at_rest(found.state.poses))
-        fact = make_fact(chosen)
+        fact = make_fact(replace(known, chosen=chosen))
         covariance, factor = covariance_of(found, fact)
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:KAPPA]
         values = found.state.camera.values[:KAPPA]
@@ -78,7 +109,14 @@ def calibrate_camera(
     check_result(found, covariance)
     numbers = found.state.camera.with_kappa(float(found.state.camera.values[KAPPA]) * factor)
     fit = CameraFit(
-        numbers.calibration(calibration), numbers, covariance, found, factor, fact, chosen.indices, calibration
+        numbers.calibration(calibration),
+        numbers,
+        covariance,
+        found,
+        factor,
+        fact,
+        chosen.indices,
+        calibration,
     )
     return with_uncertainty(fit)
 
@@ -108,21 +146,70 @@ def _track(recording: Sequence, start: Start, plan: Plan, say: Say) -> pipeline.
     return result
 
 
-def _decode(config: Config, start: Start):  # type: ignore[no-untyped-def]
+def _decode(config: Config, start: Start) -> DecodeConfig:
     return replace(config.decode, near=min(config.decode.near, start.near), view="central")
 
 
 def _round(
-    recording: Sequence, camera: PlenopticCamera, start: Start, chosen: Chosen, plan: Plan, say: Say, turn: int
-) -> Adjusted:
+    recording: Sequence,
+    camera: PlenopticCamera,
+    start: Start,
+    chosen: Chosen,
+    plan: Plan,
+    say: Say,
+    turn: int,
+) -> tuple[Adjusted, Known]:
     """Observe with a camera, adjust it."""
     decoder = Decoder(camera, _decode(Config(), start), white=recording.white)
     images = images_of(recording, chosen, decoder, say)
     marked = [Marked(chosen.indices.index(f), x, y) for f, x, y in plan.marked if f in chosen.indices]
-    state, seen = observe(images, chosen.poses, camera, decoder, marked, say=say)
+    observed = observe(images, chosen.poses, camera, decoder, marked, say=say)
+    state, seen, known = observed.state, observed.seen, Known(chosen, observed.marked)
     check_motion(recording.name, state, seen, first=turn == 0)
-    prior = camera_prior(*prior_of(camera.calibration, state.camera, plan))
-    return adjust(state, seen, prior, lambda words: say(words, 0, 0))
+    if plan.square is not None:
+        state, seen, known = _with_board(state, seen, known, images, camera, plan)
+    found = adjust(state, seen, _prior(camera, state, plan), lambda words: say(words, 0, 0))
+    if plan.distortion == "auto" and corner_shift(found.state.camera, camera.calibration) < VISIBLE_SHIFT:
+        undistorted = replace(found.state, camera=without_distortion(found.state.camera))
+        prior = _prior(camera, undistorted, replace(plan, distortion="none"))
+        found = adjust(undistorted, seen, prior, lambda words: say(words, 0, 0))
+    return found, known
+
+
+def _with_board(
+    state: BatchState,
+    seen: Observations,
+    known: Known,
+    images: list[KeyframeImage],
+    camera: PlenopticCamera,
+    plan: Plan,
+) -> tuple[BatchState, Observations, Known]:
+    board = find_board([image.image for image in images], plan.board_size)
+    if board is None or plan.square is None:
+        raise DegenerateError(
+            "No checkerboard is seen in two of the frames; show all of it, sharp and evenly lit, or give the number of "
+            "its inner corners with --corners."
+        )
+    state, seen, rows = with_board(state, seen, board, camera)
+    return state, seen, replace(known, corners=rows, places=board.places * plan.square)
+
+
+def _prior(camera: PlenopticCamera, state: BatchState, plan: Plan) -> CameraPrior:
+    return camera_prior(*prior_of(camera.calibration, state.camera, plan))
+
+
+def corner_shift(numbers: CameraNumbers, like: Calibration) -> float:
+    """By how many raw px the distortion moves the farthest corner."""
+    corner = 0.5 * np.hypot(like.sensor.width, like.sensor.height) * numbers.pixel_mm
+    a0, a1 = numbers.values[[A0, A1]]
+    return float(abs(a0 * corner**3 + a1 * corner**5) / numbers.pixel_mm)
+
+
+def without_distortion(numbers: CameraNumbers) -> CameraNumbers:
+    """The same camera with a perfect lens."""
+    values = numbers.values.copy()
+    values[[A0, A1, B0, B1]] = 0.0
+    return CameraNumbers(values, numbers.pixel_mm)
 
 
 def prior_of(like: Calibration, numbers: CameraNumbers, plan: Plan) -> tuple[Array, Array]:
@@ -137,9 +224,13 @@ def prior_of(like: Calibration, numbers: CameraNumbers, plan: Plan) -> tuple[Arr
     corner = 0.5 * np.hypot(sensor.width, sensor.height) * numbers.pixel_mm
     sigma[FOCAL] = FOCAL_PRIOR * mean[FOCAL]
     sigma[[CX, CY]] = CENTRE_PRIOR * sensor.width
-    if plan.distortion:
-        sigma[[A0, A1]] = RADIAL_PRIOR / corner**2, RADIAL_PRIOR / corner**4
+    if plan.distortion in ("auto", "radial", "full"):
+        sigma[A0] = RADIAL_PRIOR / corner**2
+    if plan.distortion == "full":
+        sigma[A1] = RADIAL_PRIOR / corner**4
         sigma[[B0, B1]] = TANGENTIAL_PRIOR / corner
+    if plan.distortion == "held":
+        mean[[A0, A1, B0, B1]] = numbers.values[[A0, A1, B0, B1]]
     sigma[W] = np.inf
     return mean, sigma
 
@@ -161,6 +252,3 @@ def truth_of(recording: Sequence, chosen: Chosen) -> Array | None:
     if max(abs(truth.times[k] - t) for k, t in zip(nearest, times)) > 0.5 * step:
         return None
     return np.asarray(truth.positions[nearest])
-
-
-Frames = Many[RawFrame]

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
 from prism_vo.batch.numbers import FOCAL, W
+from prism_vo.batch.projection import project
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.datasets.source import Sequence
 from prism_vo.errors import DegenerateError, InputError
@@ -94,12 +97,9 @@ def flow(seen: Observations) -> float:
 
 def parallax(state: BatchState, seen: Observations) -> float:
     """Median over points of how far depth moves them between keyframes, raw px."""
-    at_infinity = state.points.copy()
-    at_infinity[:, 2] = np.median(state.points[:, 2])
-    from prism_vo.batch.projection import project
-
+    at_infinity = replace(state, points=state.points * [1.0, 1.0, 0.0])
     here = project(state, seen).predicted[:, :2]
-    flat = project(BatchState(state.camera, state.poses, state.anchors, at_infinity * [1, 1, 0]), seen).predicted[:, :2]
+    flat = project(at_infinity, seen).predicted[:, :2]
     return float(np.median(_spread_by_point(here - flat, seen)))
 
 
@@ -125,7 +125,10 @@ def check_result(found: Adjusted, covariance: Array) -> None:
         raise DegenerateError(
             "The points do not move like one rigid scene; film something in which nothing moves but the camera."
         )
-    if np.sqrt(covariance[W, W]) > LARGEST_W_SIGMA or np.sqrt(covariance[FOCAL, FOCAL]) > LARGEST_FOCAL_SIGMA * values[FOCAL]:
+    if (
+        np.sqrt(covariance[W, W]) > LARGEST_W_SIGMA
+        or np.sqrt(covariance[FOCAL, FOCAL]) > LARGEST_FOCAL_SIGMA * values[FOCAL]
+    ):
         raise DegenerateError(
             "The recording does not determine the camera: move farther sideways, and have near and far things in view."
         )

@@ -2,7 +2,8 @@
 """Metric facts: what makes lengths metres. Each is a length that the adjustment knows in its own unit, and in metres.
 
 The adjustment itself has no metres: κ is its unit of length. A fact gives the logarithm of the factor between both, its
-derivatives by everything that moved, and its own variance; so its errors go with those of the camera into one covariance.
+derivatives by everything that moved, and its own variance; its errors go with those of the camera into one
+covariance.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
 from prism_vo.batch.numbers import COUNT, FOCAL, KAPPA, kappa_of
 from prism_vo.batch.projection import POSE
+from prism_vo.batch.records import Rows
 from prism_vo.errors import DegenerateError
 
 FEWEST_POSES = 3
@@ -84,7 +86,9 @@ class SensorDistance:
                 f"{focal * pixel:.3g} mm; give B in millimetres."
             )
         by_variables = np.zeros(len(found.system.b))
-        by_variables[FOCAL] = (2 * focal * pixel - self.millimetres) / (focal * (focal * pixel - self.millimetres))
+        by_variables[FOCAL] = (2 * focal * pixel - self.millimetres) / (
+            focal * (focal * pixel - self.millimetres)
+        )
         own = (self.sigma / self.millimetres) ** 2
         log_factor = float(np.log(kappa / camera.values[KAPPA]))
         return Scale(log_factor, by_variables, np.zeros_like(found.state.points), own)
@@ -109,7 +113,9 @@ class FrameDistance:
         by_centres = np.zeros_like(centres)
         by_centres[self.second], by_centres[self.first] = between / length**2, -between / length**2
         by_variables = -_by_poses(found, by_centres)
-        return Scale(float(np.log(self.metres / length)), by_variables, np.zeros_like(found.state.points), 0.0)
+        return Scale(
+            float(np.log(self.metres / length)), by_variables, np.zeros_like(found.state.points), 0.0
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ class TruePoses:
 class KnownShape:
     """Points of the adjustment whose mutual places are known: two marked points, or corners of a board."""
 
-    rows: Array  # (N,) of the points
+    rows: Rows  # (N,) of the points
     metres: Array  # (N, 3) in any frame
     words: str
 
@@ -164,7 +170,7 @@ def similarity_scale(places: Array, metres: Array) -> tuple[Array, float, float]
     return away / size, float(np.log(similar.scale)), own
 
 
-def world_points(found: Adjusted, rows: Array) -> tuple[Array, Array]:
+def world_points(found: Adjusted, rows: Rows) -> tuple[Array, Array]:
     """Places (N, 3) of some points and their derivatives (N, 3, 3) by (a, b, q)."""
     anchors, (a, b, q) = found.state.anchors[rows], found.state.points[rows].T
     if not (q > 0).all():

@@ -10,7 +10,7 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
 from prism_vo.batch.covariance import grouped_covariance, through_points, variables_moved_by
-from prism_vo.batch.numbers import COUNT, FOCAL, KAPPA, W, CameraNumbers
+from prism_vo.batch.numbers import COUNT, FOCAL, KAPPA, CameraNumbers, W
 from prism_vo.batch.records import Rows
 from prism_vo.camera_fit.facts import MetricFact, NoFact
 from prism_vo.optics.calibration import Calibration
@@ -18,7 +18,10 @@ from prism_vo.optics.calibration import Calibration
 # what errors of the decoder that all slopes share may be (docs/decoding.md: mean errors of 0.3 to 2e-4)
 SHARED_SLOPE_ERROR = 1e-4
 DISTANCES = (1.0, 3.0, 10.0)  # m
-GROUP_CELLS = 5  # a side of the image, in which points of one keyframe count as one
+GROUP_CELLS, DEPTH_CELLS = (
+    5,
+    2,
+)  # parts of the scene across, down and in depth; errors within one hang together
 
 
 @dataclass(frozen=True)
@@ -83,15 +86,21 @@ def covariance_of(found: Adjusted, fact: MetricFact) -> tuple[Array, float]:
 
 
 def groups(found: Adjusted) -> Rows:
-    """Points of one keyframe and one part of the image share a group: their errors hang together."""
-    seen = found.seen
-    corner, size = seen.xy.min(0), np.ptp(seen.xy, axis=0) + 1.0
-    cell = np.floor((seen.xy - corner) / size * GROUP_CELLS).astype(np.intp) @ np.array([GROUP_CELLS, 1])
-    part = np.full(len(found.state.points), -1, np.intp)
-    first = np.flatnonzero(np.diff(seen.point, prepend=-1))
-    part[seen.point[first]] = cell[first]
-    _, host = np.unique(found.state.anchors[:, :3, 3].round(9), axis=0, return_inverse=True)
-    return np.asarray(host.reshape(-1) * (GROUP_CELLS * GROUP_CELLS + 1) + part + 1, np.intp)
+    """Points on one part of the scene share a group, whichever keyframe they are of: their errors hang together.
+
+    Parts are cells of the view from the middle of the path, and of depth.
+    """
+    state = found.state
+    middle = state.poses[len(state.poses) // 2]
+    world = state.homogeneous
+    there = world[:, :3] @ middle[:3, :3].T + world[:, 3:] * middle[:3, 3]
+    ratio = there[:, :2] / np.maximum(there[:, 2:], 1e-6)
+    depth = state.points[:, 2] / np.maximum(there[:, 2], 1e-6)
+    cell = np.zeros(len(ratio), np.intp)
+    for values, parts in ((ratio[:, 0], GROUP_CELLS), (ratio[:, 1], GROUP_CELLS), (depth, DEPTH_CELLS)):
+        ends = np.percentile(values, np.linspace(0, 100, parts + 1)[1:-1])
+        cell = cell * parts + np.searchsorted(ends, values)
+    return cell
 
 
 def weakest(covariance: Array, numbers: CameraNumbers) -> tuple[str, float]:

@@ -8,23 +8,28 @@ frames that were followed: which w_∞ lets one rigid motion explain how the poi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
-from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, W, CameraNumbers
+from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
 from prism_vo.config import Config
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.types import RawFrame
 
-LEAST_W, NEAREST = 1.62, 1e-3  # virtual depth of the farthest, and metres of the nearest, that a first look covers
+LEAST_W, NEAREST = (
+    1.62,
+    1e-3,
+)  # virtual depth of the farthest, and metres of the nearest, that a first look covers
 CORNERS, QUALITY = 600, 0.005
 FRAMES = 6  # followed, at most
 FEWEST = 60  # points that must be followed
@@ -51,11 +56,15 @@ def start_camera(calibration: Calibration, frames: Sequence[RawFrame], white: Fl
     images = [decoder.focus(frame).image for frame in frames]
     corners, slope = _measured_corners(decoder, frames[0], images[0])
     known = np.isfinite(slope)
-    far, near = (np.percentile(1.0 / slope[known], 100 - p) for p in (FAR, NEAR)) if known.any() else (2.0, 6.0)
+    far, near = (
+        (np.percentile(1.0 / slope[known], 100 - p) for p in (FAR, NEAR)) if known.any() else (2.0, 6.0)
+    )
     tracks = _follow(images, corners[known])
     w_infinity = numbers.values[W]
     if len(tracks) and tracks[0].count >= FEWEST:
-        w_infinity = _most_rigid(tracks, slope[known], numbers, calibration.totally_focused.scale, float(far), float(near))
+        w_infinity = _most_rigid(
+            tracks, slope[known], numbers, calibration.totally_focused.scale, float(far), float(near)
+        )
     elif not w_infinity < far:
         w_infinity = 0.9 * far
     values = numbers.values.copy()
@@ -89,7 +98,7 @@ class _Tracked:
 
     start: Array  # (N, 2)
     end: Array  # (N, 2)
-    rows: Array  # (N,) of the points
+    rows: NDArray[np.intp]  # (N,) of the points
 
     @property
     def count(self) -> int:
@@ -101,12 +110,12 @@ def _follow(images: Sequence[Floats], corners: Array) -> list[_Tracked]:
     greys = [np.clip(np.rint(image), 0, 255).astype(np.uint8) for image in images]
     places, alive = corners.astype(np.float32)[:, None], np.ones(len(corners), np.bool_)
     out = []
-    for before, after in zip(greys, greys[1:]):
+    for before, after in pairwise(greys):
         moved, ok, _ = cv2.calcOpticalFlowPyrLK(before, after, places, np.empty_like(places))
         back, ok_back, _ = cv2.calcOpticalFlowPyrLK(after, before, moved, np.empty_like(places))
         alive &= (ok[:, 0] > 0) & (ok_back[:, 0] > 0)
         alive &= np.linalg.norm(back - places, axis=2)[:, 0] < BACK_AND_FORTH
-        places = moved
+        places = np.asarray(moved, np.float32)
         if alive.sum() < FEWEST:
             break
         rows = np.flatnonzero(alive)
@@ -114,7 +123,9 @@ def _follow(images: Sequence[Floats], corners: Array) -> list[_Tracked]:
         flow = np.linalg.norm(out[-1].end - out[-1].start, axis=1)
         if np.median(flow) > LARGEST_FLOW * images[0].shape[1]:
             break
-    picked = np.unique(np.linspace(0, len(out) - 1, min(len(out), FRAMES)).astype(int)) if out else []
+    picked: Iterable[int] = (
+        np.unique(np.linspace(0, len(out) - 1, min(len(out), FRAMES)).astype(int)) if out else []
+    )
     return [out[k] for k in picked][::-1]
 
 
