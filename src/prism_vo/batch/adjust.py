@@ -27,7 +27,9 @@ DAMPING = Damping(
     least_after_failure=1e-5,
 )
 ITERATIONS = 40
-SMALL_GAIN = 1e-4  # of the energy, a sum of squares in σ: no number moves by more than a hundredth of its σ
+SMALL_GAIN = (
+    1.0  # of the energy, a sum of squares in σ over all sightings: what is left moves single points only
+)
 ROUNDS = 3  # solves with σ and outliers judged anew
 FAR_OUT = 5.0  # σ: such an observation is none of this point
 RAYLEIGH_MEDIAN = 1.1774  # of the length of a pair of unit normal numbers

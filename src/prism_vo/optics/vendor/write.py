@@ -20,9 +20,7 @@ def lifcal_xml(calibration: Calibration) -> str:
     """The optics as LiFCal writes them; the principal point is that of the focused image."""
     lens, sensor, scale = calibration.main_lens, calibration.sensor, calibration.totally_focused.scale
     if lens.distortion.centre_px is not None:
-        raise CalibrationError(
-            "The distortion has a centre of its own, which a CameraModel.xml cannot say."
-        )
+        raise CalibrationError("The distortion has a centre of its own, which a CameraModel.xml cannot say.")
     root = ElementTree.Element(MODEL_ROOT)
     _text(root, "CalibrationModel", "Plenoptic")
     _group(root, "ImageSize", {"Width": sensor.width // scale, "Height": sensor.height // scale})
