@@ -35,7 +35,7 @@ KEYFRAMES = 40
 MOST_ROUNDS = 4  # of observing and adjusting
 STILL = 0.3  # σ: a camera that moves less in a round has come to rest
 FIRST_LOOK = 25  # frames that the start is found in
-FOCAL_PRIOR = 0.15  # of F: nominal lenses are not worse
+FOCAL_PRIOR = 0.5  # of F: a nominal lens may be another one altogether
 CENTRE_PRIOR = 0.05  # of the image's width
 VISIBLE_SHIFT = (
     0.5  # raw px at the corner: less distortion cannot be told from what bends focused images elsewhere
@@ -134,7 +134,7 @@ def _start(recording: Sequence, calibration: Calibration) -> Start:
 def _track(recording: Sequence, start: Start, plan: Plan, say: Say) -> pipeline.RunResult:
     source = Stream(recording, start.camera, recording.name, white=recording.white)
     config = Config()
-    config = replace(config, variant="plenoptic", decode=_decode(config, start))
+    config = replace(config, variant="plenoptic", calibrate="off", decode=_decode(config, start))
     result = pipeline.run(
         source,
         config,

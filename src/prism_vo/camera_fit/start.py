@@ -107,6 +107,8 @@ class _Tracked:
 
 def _follow(images: Sequence[Floats], corners: Array) -> list[_Tracked]:
     """Optical flow from image to image, as long as most points stay in view."""
+    if len(corners) < FEWEST:
+        return []
     greys = [np.clip(np.rint(image), 0, 255).astype(np.uint8) for image in images]
     places, alive = corners.astype(np.float32)[:, None], np.ones(len(corners), np.bool_)
     out = []
