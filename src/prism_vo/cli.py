@@ -24,15 +24,17 @@ COMMANDS = (
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
+    ("refine", "refine:refine", "Adjust all keyframes of a finished run at once."),
     ("eval", "evaluate:evaluate", "Compare a trajectory with ground truth."),
     ("bench", "bench:bench", "Run a benchmark over sequences and print its tables."),
     ("export", "export:export", "Write a sequence or result in another program's format."),
     ("view", "view:view", "Look at a result."),
     ("demo", "demo:demo", "Simulate a short recording, track it, and print the errors against the truth."),
 )
-CALIBRATE = "Find numbers of a camera in its own images: the micro-lens grid."
+CALIBRATE = "Find numbers of a camera in its own images: the micro-lens grid, the optics."
 CALIBRATE_COMMANDS = (
     ("grid", "calibrate:grid", "Find the micro-lens grid in images, or correct the one of a camera file."),
+    ("camera", "calibrate_camera:camera", "Find the optics from a recording of any rigid scene."),
 )
 
 

@@ -50,7 +50,10 @@ class KeptRun:
         keeper = None if finder is None else Keeper(out, facts, odometry, parts)
         stored = stored_run(out) if resume else None
         if stored is None or keeper is None or finder is None:
-            folder = ResultsFolder(out, source.name, total, odometry.config, force or resume, indices)
+            path = getattr(source.whole if isinstance(source, SequencePart) else source, "path", None)
+            folder = ResultsFolder(
+                out, source.name, total, odometry.config, force or resume, indices, source=path
+            )
             if keeper is not None:
                 keeper.begin()
             return cls(folder, keeper, [])

@@ -52,22 +52,25 @@ class ResultsFolder:
         force: bool,
         part: range | None = None,
         done: Iterable[FrameReport] | None = None,
+        source: Path | None = None,
     ) -> None:
         """``frames``: how many are to come, if that is known; ``part``: which of the recording's they are.
 
-        ``done``: go on with an unfinished run, these frames of which are done.
+        ``done``: go on with an unfinished run, these frames of which are done; ``source``: where the recording lies.
         """
         self._folder = OutputFolder(path, "run", force, resume=done is not None)
         self.path, self._count = path, 0
         if done is None:
-            self._begin(name, frames, config, part)
+            self._begin(name, frames, config, part, source)
         self._folder.mark("running")
         self._trajectory, self._stats = self._open(TRAJECTORY), self._open(STATS)
         self._write(self._trajectory, HEADERS["tum"] + "\n")
         for report in done or ():
             self.add(report)
 
-    def _begin(self, name: str, frames: int | None, config: Config, part: range | None) -> None:
+    def _begin(
+        self, name: str, frames: int | None, config: Config, part: range | None, source: Path | None
+    ) -> None:
         with output_named(self.path, "nothing was written"):
             for own in WRITTEN:  # those of another run must not pass for this one's
                 (self.path / own).unlink(missing_ok=True)
@@ -75,6 +78,7 @@ class ResultsFolder:
             "version": __version__,
             "revision": source_revision(),
             "sequence": name,
+            **({} if source is None else {"path": str(source.absolute())}),
             "frames": frames,
             **({} if part is None else {"start": part.start, "stride": part.step}),
             "settings": config_to_dict(config),

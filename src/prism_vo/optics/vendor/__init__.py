@@ -14,6 +14,7 @@ from prism_vo.optics.vendor.optics_of import Optics, lifcal_optics, nominal_opti
 from prism_vo.optics.vendor.raytrix import MLA_ROOT, RaytrixGrid, RaytrixLensType, read_raytrix_grid
 from prism_vo.optics.vendor.reading import AmbiguousGridError, GridReading
 from prism_vo.optics.vendor.tspc import TSPC_ROOT, TspcGrid, read_tspc_grid
+from prism_vo.optics.vendor.write import lifcal_xml, raytrix_xml
 from prism_vo.optics.vendor.xml_file import root_name
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "grid_readings",
     "join_calibration",
     "lifcal_optics",
+    "lifcal_xml",
     "nominal_optics",
+    "raytrix_xml",
     "read_lifcal_model",
     "read_raytrix_grid",
     "read_tspc_grid",

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m benchmarks.calibrate FOLDER``: cameras calibrated from recordings whose truth is known.
+
+FOLDER holds recordings of ``prism-vo simulate`` named OPTICS_SEED, and OPTICS_held, which the calibration does not see.
+Each starts with f_L and b_L0 5 % too large, B 5 % too small, the principal point in the middle and no distortion.
+Printed: errors of F, w_∞ and κ, depth in the held-out recording against the truth, raw reprojection, how many of the
+true numbers lie inside their 95 % intervals; ``--sensor-distance`` uses B as the metric fact, ``--halves`` compares the
+scale of both halves of a recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from prism_vo.arrays import Array
+from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
+from prism_vo.camera_fit.calibrate import Known, calibrate_camera, truth_of
+from prism_vo.camera_fit.facts import MetricFact, SensorDistance, TruePoses
+from prism_vo.camera_fit.fit import CameraFit
+from prism_vo.datasets import open_sequence
+from prism_vo.datasets.sequence import FileSequence
+from prism_vo.datasets.source import Sequence
+from prism_vo.errors import DegenerateError, PrismError
+from prism_vo.lightfield import Decoder
+from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.types import RawFrame
+
+WRONG = 0.05
+INTERVAL = 1.96  # σ of a 95 % interval
+JUDGED = (FOCAL, CX, CY, W, KAPPA)
+
+
+def main() -> int:
+    """Print one row a recording, and what they come to together."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sensor-distance", action="store_true", help="B is the metric fact, not the poses")
+    parser.add_argument("--halves", action="store_true", help="scale of the first half against the second")
+    args = parser.parse_args()
+    print(
+        "| recording | F | w_∞ | κ | depth, held out | reprojection | inside 95 % |\n|---|---|---|---|---|---|---|"
+    )
+    inside: list[bool] = []
+    try:
+        for path in sorted(p for p in args.folder.glob("*_[0-9]*") if (p / "camera.yaml").is_file()):
+            inside += report(path, args.sensor_distance)
+            if args.halves:
+                print(f"| {path.name}, halves | {halves(path)} | | | | | |", flush=True)
+    except PrismError as error:
+        print(f"benchmarks.calibrate: {error}", file=sys.stderr)
+        return error.exit_code
+    if inside:
+        print(
+            f"\n{sum(inside)} of {len(inside)} true numbers ({100 * np.mean(inside):.0f} %) inside 95 % intervals"
+        )
+    return 0
+
+
+def report(path: Path, sensor_distance: bool) -> list[bool]:
+    """One row; whether each true number lies inside its interval."""
+    recording = open_sequence(path)
+    assert isinstance(recording, FileSequence)
+    truth = CameraNumbers.of(recording.camera.calibration)
+    try:
+        fit = calibrated(nominal(recording), truth.optics[2] if sensor_distance else None)
+    except DegenerateError as error:
+        print(f"| {path.name} | refused: {error} | | | | | |", flush=True)
+        return []
+    error = fit.numbers.values - truth.values
+    found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
+    held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
+    depth = held_out(held, fit) if held.is_dir() else "–"
+    focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
+    print(
+        f"| {path.name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
+        f"{fit.reprojection_rms:.3f} px | {sum(found)} of {len(found)} |",
+        flush=True,
+    )
+    return found
+
+
+def nominal(recording: FileSequence) -> FileSequence:
+    """The recording with a camera file that is five per cent wrong."""
+    data = recording.camera.calibration.model_dump()
+    lens, sensor = data["main_lens"], data["sensor"]
+    lens["focal_length_mm"] *= 1 + WRONG
+    lens["mla_distance_mm"] *= 1 + WRONG
+    data["mla"]["sensor_distance_mm"] *= 1 - WRONG
+    lens["principal_point_px"] = (sensor["width"] / 2 - 0.5, sensor["height"] / 2 - 0.5)
+    lens["distortion"] = {}
+    return replace(recording, camera=PlenopticCamera(Calibration.model_validate(data)))
+
+
+def calibrated(recording: Sequence, sensor_distance: float | None) -> CameraFit:
+    """With the recording's poses or B as the metric fact."""
+
+    def fact(known: Known) -> MetricFact:
+        truth = truth_of(recording, known.chosen)
+        if sensor_distance is not None:
+            return SensorDistance(sensor_distance)
+        if truth is None:
+            raise DegenerateError(f"{recording.name}: has no ground-truth poses.")
+        return TruePoses(truth)
+
+    return calibrate_camera(recording, fact)
+
+
+def held_out(path: Path, fit: CameraFit) -> str:
+    """Median error of depth in frames with a true depth map, by thirds of the covered depths, near to far."""
+    recording = open_sequence(path)
+    camera = PlenopticCamera(fit.calibration)
+    decoder = Decoder(camera, white=recording.white)
+    ratios, depths = [], []
+    for file in sorted((path / "depth").glob("*.npy")):
+        frame = recording[int(file.stem)]
+        if not isinstance(frame, RawFrame):
+            continue
+        truth = np.load(file).astype(np.float64)
+        dense = decoder.dense(frame)
+        assert dense.inv_virtual_depth is not None and dense.valid is not None
+        q = decoder.view.inv_depth_from_virtual(dense.inv_virtual_depth)
+        good = dense.valid & np.isfinite(truth) & (truth > 0) & (q > 0)
+        ratios.append(q[good] * truth[good])
+        depths.append(truth[good])
+    if not ratios:
+        return "–"
+    ratio, depth = np.concatenate(ratios), np.concatenate(depths)
+    ends = np.percentile(depth, [0, 100 / 3, 200 / 3, 100])
+    parts: list[Array] = [ratio[(depth >= a) & (depth <= b)] for a, b in pairwise(ends)]
+    return ", ".join(f"{100 * (1 / np.median(part) - 1):+.2f} %" for part in parts)
+
+
+def halves(path: Path) -> str:
+    """κ from the first half of a recording over that of the second."""
+    recording = open_sequence(path)
+    assert isinstance(recording, FileSequence)
+    start, middle = nominal(recording), len(recording) // 2
+    found = [
+        calibrated(part, None).numbers.values[KAPPA] for part in (start.part(0, middle), start.part(middle))
+    ]
+    return f"κ {100 * (found[0] / found[1] - 1):+.2f} %"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
