@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with a camera file whose focus is wrong, or with a focus that jumps: what is found, and what is left of it.
+
+python -m benchmarks.focus RECORDING … [--wrong -20 -10 0 10 20] [--calibrate focus off] [--jump FRAME]
+
+RECORDING: folders with ground truth. ``--wrong``: µm added to main_lens.mla_distance_mm. ``--jump``: the file is right,
+and from this frame on depths are measured as if the lens had moved by the µm of ``--wrong``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from prism_vo import Config, Odometry, open_sequence
+from prism_vo.arrays import Floats
+from prism_vo.datasets.source import Sequence
+from prism_vo.evaluate.metrics import evaluate_trajectory
+from prism_vo.lightfield import Decoder
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
+from prism_vo.types import PointDepth
+
+MICRO = 1e3  # µm per mm
+Calibrate = Literal["off", "focus"]
+
+
+class JumpingDecoder(Decoder):
+    """Depths from a frame on are those of a lens that has moved."""
+
+    def __init__(self, sequence: Sequence, frame: int, shift: float) -> None:
+        super().__init__(sequence.camera, Config().decode, white=sequence.white)
+        self.first, self.shift = frame, shift
+
+    def measure(self, frame: Any, points: Floats) -> PointDepth:
+        """As measured, or as the moved lens would show it."""
+        found = super().measure(frame, points)
+        if frame.index < self.first:
+            return found
+        view, moved = self.view, FocusModel(self.view, self.camera).at(self.shift)
+        q = view.inv_depth_from_virtual(found.inv_virtual_depth)
+        w = moved.w_infinity + moved.kappa * q
+        return replace(found, inv_virtual_depth=((1.0 / w - view.alpha) / view.beta).astype(np.float32))
+
+
+def with_focus(camera: PlenopticCamera, shift: float) -> PlenopticCamera:
+    """The same file with another focus (mm)."""
+    lens = camera.calibration.main_lens
+    moved = lens.model_copy(update={"mla_distance_mm": lens.mla_distance_mm + shift})
+    return PlenopticCamera.from_calibration(camera.calibration.model_copy(update={"main_lens": moved}))
+
+
+def row(folder: Path, micrometres: float, calibrate: Calibrate, jump: int | None) -> str:
+    """One run as a line of the table."""
+    sequence = open_sequence(folder)
+    shift, config = micrometres / MICRO, replace(Config(), calibrate=calibrate)
+    if jump is None:
+        odometry = Odometry(with_focus(sequence.camera, shift), config, white=sequence.white)
+    else:
+        odometry = Odometry(sequence.camera, config, JumpingDecoder(sequence, jump, shift))
+    said, scale_sigma = "–", np.nan
+    for index in range(len(sequence)):
+        report = odometry(sequence[index])
+        if report.mapping is None:
+            continue
+        scale_sigma = report.mapping.scale_sigma
+        if report.mapping.focus is not None and report.mapping.focus.verdict != "as it was":
+            said = f"{report.mapping.focus.verdict}, frame {index}"
+    odometry.finish()
+    found = evaluate_trajectory(odometry.trajectory(), sequence.groundtruth, max_difference=0.02)
+    seen = odometry.window.focus_report()
+    focus = "–" if seen is None else f"{MICRO * seen.shift:+.1f} ± {MICRO * seen.sigma:.1f}"
+    return (
+        f"| {folder.name} | {micrometres:+.0f} | {calibrate} | {100 * (1 / found.scale - 1):+.2f} ± "
+        f"{100 * scale_sigma:.2f} | {found.sim3.rmse_t_percent:.4f} | {focus} | {said} |"
+    )
+
+
+def main() -> None:
+    """Print the table as it is made."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("recordings", nargs="+", type=Path)
+    parser.add_argument("--wrong", nargs="+", type=float, default=[-20.0, -10.0, 0.0, 10.0, 20.0])
+    parser.add_argument("--calibrate", nargs="+", default=["focus"], choices=["focus", "off"])
+    parser.add_argument("--jump", type=int)
+    arguments = parser.parse_args()
+    print(
+        "| recording | wrong by, µm | --calibrate | path too long by, % | shape, % | focus found, µm | said |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for folder in arguments.recordings:
+        for micrometres in arguments.wrong:
+            for calibrate in arguments.calibrate:
+                print(row(folder, micrometres, calibrate, arguments.jump), flush=True)
+
+
+if __name__ == "__main__":
+    main()
