@@ -56,6 +56,15 @@ def test_what_the_file_says_about_its_focus_counts() -> None:
     assert again.known.sigma == pytest.approx(0.0015, rel=1e-3)
 
 
+def test_the_unit_of_length_may_be_stated_too() -> None:
+    kappa = CAMERA.view().kappa
+    camera = PlenopticCamera.from_calibration(
+        CALIBRATION.model_copy(update={"uncertainty": {"kappa": 0.004 * kappa}})
+    )
+    known = FocusModel.of(camera.view(), camera).known
+    assert known.scale == pytest.approx(0.004) and not known.stated
+
+
 @pytest.mark.parametrize("nonsense", [-1.0, 0.0, "large", None])
 def test_nonsense_about_the_uncertainty_is_no_statement(nonsense: object) -> None:
     camera = PlenopticCamera.from_calibration(

@@ -9,7 +9,7 @@ depths.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
@@ -32,6 +32,7 @@ class FocusUncertainty:
 
     sigma: float = USUAL_SIGMA  # mm, of b_L0 with all else as in the file
     stated: bool = False  # by the file
+    scale: float = 0.0  # relative σ of κ, the unit of length; 0: not stated
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,13 @@ class FocusModel:
     @classmethod
     def of(cls, view: FocusedView, camera: PlenopticCamera) -> FocusModel:
         """Of a view of a camera, with what its file says about the focus."""
-        model = cls(view, camera)
-        stated = (camera.calibration.uncertainty or {}).get("w_infinity")
-        if not isinstance(stated, float) or stated <= 0:
-            return model
-        return replace(model, known=FocusUncertainty(stated / abs(model.slopes(0.0).w_infinity), True))
+        model, said = cls(view, camera), camera.calibration.uncertainty or {}
+        w_infinity, kappa = (_stated(said, key) for key in ("w_infinity", "kappa"))
+        scale = 0.0 if kappa is None else kappa / view.kappa
+        if w_infinity is None:
+            return replace(model, known=FocusUncertainty(scale=scale))
+        sigma = w_infinity / abs(model.slopes(0.0).w_infinity)
+        return replace(model, known=FocusUncertainty(sigma, True, scale))
 
     def at(self, shift: float) -> FocusedView:
         """The view with the lens moved away from the micro-lenses by ``shift`` mm (eq. 5)."""
@@ -94,3 +97,9 @@ class FocusModel:
     def _lengths(self) -> tuple[float, float, float]:
         """f_L, b_L0 and B, mm."""
         return self.camera.f_L, self.camera.b_L0, self.camera.B
+
+
+def _stated(uncertainty: dict[str, Any], key: str) -> float | None:
+    """A positive number; anything else is no statement."""
+    value = uncertainty.get(key)
+    return float(value) if isinstance(value, float | int) and value > 0 else None

@@ -188,7 +188,10 @@ class Window(WindowContents):
         if found is None:
             return float("nan")
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
-        return found.scale
+        unit = (
+            0.0 if self.model.focus is None else self.model.focus.known.scale
+        )  # of length, in the camera file
+        return float(np.hypot(found.scale, unit))
 
     def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
         """Points of no more use go: into the prior and to the map if they know something, else nowhere."""
