@@ -59,7 +59,7 @@ def test_what_the_file_says_about_its_focus_counts() -> None:
 def test_the_unit_of_length_may_be_stated_too() -> None:
     kappa = CAMERA.view().kappa
     camera = PlenopticCamera.from_calibration(
-        CALIBRATION.model_copy(update={"uncertainty": {"kappa": 0.004 * kappa}})
+        CALIBRATION.model_copy(update={"uncertainty": {"kappa_m": 0.004 * kappa}})
     )
     known = FocusModel.of(camera.view(), camera).known
     assert known.scale == pytest.approx(0.004) and not known.stated

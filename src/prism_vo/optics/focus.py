@@ -47,7 +47,7 @@ class FocusModel:
     def of(cls, view: FocusedView, camera: PlenopticCamera) -> FocusModel:
         """Of a view of a camera, with what its file says about the focus."""
         model, said = cls(view, camera), camera.calibration.uncertainty or {}
-        w_infinity, kappa = (_stated(said, key) for key in ("w_infinity", "kappa"))
+        w_infinity, kappa = (_stated(said, key) for key in ("w_infinity", "kappa_m"))
         scale = 0.0 if kappa is None else kappa / view.kappa
         if w_infinity is None:
             return replace(model, known=FocusUncertainty(scale=scale))
