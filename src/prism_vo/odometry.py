@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
@@ -18,19 +19,22 @@ from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
+from prism_vo.places.finder import Found
+from prism_vo.places.joints import Step
+from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
 from prism_vo.tracking.recovery import relocate
-from prism_vo.tracking.reference import Reference
+from prism_vo.tracking.reference import KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, Frame, InputFrame, PosedFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
-from prism_vo.window.report import MappingReport
+from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
@@ -51,6 +55,9 @@ class FrameReport:
     mapping: MappingReport | None
     seconds: dict[str, float]
     problem: str | None = None  # why the frame could not be used, one sentence
+    # where odometry's world lies in the map; T_map_odometry @ T_world_cam is the camera in the map, and may jump when a
+    # place is seen again, while T_world_cam never does
+    T_map_odometry: Array = field(default_factory=lambda: np.eye(4))
 
 
 class Odometry:
@@ -63,8 +70,12 @@ class Odometry:
         sensor: Sensor | None = None,
         white: NDArray[Any] | None = None,
         threads: bool = True,
+        known: KnownPlaces | None = None,
     ) -> None:
-        """``threads``: the depth of a new keyframe is measured beside its optimisation; the numbers are the same."""
+        """``threads``: the depth of a new keyframe is measured beside its optimisation; the numbers are the same.
+
+        ``known``: keyframes of a map that was made before; the run starts in it where it recognises it.
+        """
         self.camera, self.config = camera, config or Config()
         self.variant = VARIANTS[self.config.variant]
         self.sensor: Sensor = sensor or Decoder(camera, self.config.decode, white=white)
@@ -79,11 +90,13 @@ class Odometry:
             self.watch,
             threads,
         )
-        self.window = self._new_window(first_id=0)
+        self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
         self.reference: Reference | None = None
         self.motion = Motion()
         self.map = Map()
+        self.places = self._new_places(threads, known)
         self.segment = -1
+        self._segments = 0  # that were begun
         self.frame: Frame | None = None  # the last one
 
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
@@ -133,40 +146,83 @@ class Odometry:
         if change.rescaling is not None:
             self.motion = self.motion.scaled(change.rescaling.factor)
             self.map.unrefined.again()
+            if self.places is not None:
+                self.places.rescale(change.rescaling.first, change.rescaling.factor)
         with self.watch("refine"):
             undecided = not self.window.focus_is_settled
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
             self.window.adopt(candidates(), view)
-        self._track_against_newest(posed.frame)
+        self._track_against_newest(posed.frame, change)
         return change.report
 
-    def _track_against_newest(self, frame: Frame) -> None:
-        """The newest keyframe, made of ``frame``, becomes the reference."""
+    def _track_against_newest(self, frame: Frame, change: WindowChange | None) -> None:
+        """The newest keyframe, made of ``frame``, becomes the reference; ``change``: what its coming did."""
+        depth = self.window.keyframe_depth()
         with self.watch("reference"):
-            self.reference = self.tracker.reference(self.window.keyframe_depth(), frame.pyramid)
+            self.reference = self.tracker.reference(depth, frame.pyramid)
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
         self.map.follow(self.window.keyframes)
         self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
+        if self.places is not None:
+            with self.watch("places"):
+                self.places.add(self._new_keyframe(frame, depth, change))
+
+    def _new_keyframe(self, frame: Frame, depth: KeyframeDepth, change: WindowChange | None) -> NewKeyframe:
+        ids = [k.id for k in self.window.keyframes]
+        step = None if change is None else Step(ids[-2], ids[-1], change.step_covariance)
+        departed = [] if change is None else change.departed
+        now, smoothed = dict(self.map.T_view_world), self.map.odometry()
+        view = self.window.view
+        return NewKeyframe(frame, view, depth, self.segment, step, departed, set(ids), now, smoothed)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
+        found = self._recognised(frame)
+        if found is not None:
+            return self._start_at(frame, found)
+        if not self._begin_window(frame, self.motion.T_view_world):
+            return self._report(frame, "lost", None, None)
+        self.segment = self._segments
+        self._segments += 1
+        self._track_against_newest(frame, None)
+        return self._report(frame, "keyframe", None, None)
+
+    def _begin_window(self, frame: Frame, T_view_world: Array) -> bool:
+        """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
         window = self._new_window(self.window.next_id)
-        window.insert(PosedFrame(frame, self.motion.T_view_world, np.zeros(2)), fixed=True)
+        window.insert(PosedFrame(frame, T_view_world, np.zeros(2)), fixed=True)
         window.adopt(self.selector.first(frame, window.view), window.view)
         self.variant.begin(window)
-        if len(window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
-            return self._report(frame, "lost", None, None)
+        if len(window.points) < LEAST_POINTS:
+            return False
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window = window
-        self.segment += 1
         self.motion = self.motion.restarted()
         self.map.unrefined.clear()
-        self._track_against_newest(frame)
-        return self._report(frame, "keyframe", None, None)
+        return True
+
+    def _recognised(self, frame: Frame) -> Found | None:
+        """A known place that the frame shows."""
+        if self.places is None:
+            return None
+        with self.watch("places"):
+            return self.places.recognise(frame, self.window.view)
+
+    def _start_at(self, frame: Frame, found: Found) -> FrameReport:
+        """A window begins at a known place, in the world of the keyframe that was recognised."""
+        assert self.places is not None
+        T_view_world = found.T_frame_keyframe @ self.places.pose_of(found.keyframe, self.map.odometry())
+        if not self._begin_window(frame, se3.renormalised(T_view_world)):
+            return self._report(frame, "lost", None, None)
+        self.segment = self.map.corrections.segment_of.get(found.keyframe, 0)
+        self._segments = max(self._segments, self.segment + 1)
+        self.places.joined(found, self.window.keyframes[-1].id)
+        self._track_against_newest(frame, None)
+        return self._report(frame, "recovered", None, None)
 
     def _improve_start(self, posed: PosedFrame, track: Track, last: bool) -> PosedFrame:
         """A variant that cannot start at once gets better depths from one more frame."""
@@ -185,6 +241,9 @@ class Odometry:
         if found is not None:
             self.motion = self.motion.recovered(found.track)
             return self._report(frame, "recovered", found.track, self._add_keyframe(found.posed))
+        place = self._recognised(frame)
+        if place is not None:
+            return self._start_at(frame, place)
         if self.motion.lost > self.config.track.patience:
             return self._start_segment(frame)
         return self._report(frame, "lost", track, None)
@@ -192,6 +251,22 @@ class Odometry:
     def _new_window(self, first_id: int) -> Window:
         focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
         return Window(self.view, self.config.window, self.variant.model(self.sensor, focus), first_id)
+
+    def _new_places(self, threads: bool, known: KnownPlaces | None) -> Places | None:
+        """None: odometry alone, or a variant without metric depth."""
+        if not (self.config.loops and self.variant.measures_depth):
+            return None
+        places = Places(
+            self.view,
+            self.sensor.measure,
+            self.config.track,
+            self.config.select,
+            threads,
+            self.map.corrections,
+        )
+        if known is not None:
+            places.load(known)
+        return places
 
     def _report(
         self,
@@ -210,13 +285,22 @@ class Odometry:
             track,
             mapping,
             self.watch.seconds(),
+            T_map_odometry=self._T_map_odometry(),
         )
+
+    def _T_map_odometry(self) -> Array:
+        if not self.window.keyframes:
+            return np.eye(4)
+        return se3.inverse(self.map.corrections.of(self.window.keyframes[-1].id))
 
     # --- results ---------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """After the last frame: the frames since the last keyframe get their refined poses too."""
         self.map.unrefined.refine(self.window.keyframes, self.window.locate)
+        if self.places is not None:
+            remaining = [self.window.keyframe_depth(k) for k in range(len(self.window.keyframes))]
+            self.places.finish(self.map.odometry(), remaining)
 
     def trajectory(self) -> Trajectory:
         """Pose of every tracked frame with the final keyframe poses."""

@@ -21,17 +21,19 @@ from prism_vo.config import Config
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
 from prism_vo.datasets.source import FrameSource
-from prism_vo.errors import DegenerateError, InputError
+from prism_vo.errors import ConfigError, DegenerateError, InputError
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.interruption import uninterrupted
 from prism_vo.kept_run import KeptRun
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
+from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 from prism_vo.notices import focus_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
+from prism_vo.places.places import KnownPlaces
 from prism_vo.results import check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.trajectory import Trajectory
@@ -98,8 +100,9 @@ class RunResult:
 
     @property
     def segments(self) -> int:
-        """1 when tracking never had to start again."""
-        return 1 + max((r.segment for r in self.reports), default=-1)
+        """1 when tracking never had to start again, or a recognised place joined what was apart."""
+        joined = self.odometry.map.corrections.joined
+        return len({joined.get(r.segment, r.segment) for r in self.reports if r.segment >= 0})
 
 
 def run(
@@ -115,21 +118,27 @@ def run(
     check: bool = False,
     resume: bool = False,
     call: dict[str, Any] | None = None,
+    known: Path | None = None,
+    save_map: Path | None = None,
 ) -> RunResult:
     """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
 
     With ``out`` the results folder is written as frames come; ``frames``: stop after so many;
     ``check``: also look, beside the run, whether the camera file fits the images. ``resume``: go on in ``out`` where an
     unfinished run of the same recording and settings was ended; ``call``: what to note in its checkpoint.
+    ``known``: a map to start in; ``save_map``: where to write that of this run, with what was known before.
     """
     config = config or Config()
     check_part(0, frames, 1)
     if out is not None:
         check_free(out, force, resume)
+    if save_map is not None:
+        check_map_target(save_map, force or resume, known)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
-    odometry = Odometry(source.camera, config, sensor, threads=threads)
+    stored = None if known is None else _known_map(known, sensor, config)
+    odometry = Odometry(source.camera, config, sensor, threads=threads, known=stored)
     total = _length(source, frames)
     watch = CameraWatch(source.camera, source.white, threads) if check else None
     # made last: input that cannot be used leaves no folder, and older results as they were
@@ -167,6 +176,8 @@ def run(
         odometry.finish()
         if kept is not None:
             kept.close(odometry)
+    if save_map is not None:
+        write_map(map_of(odometry), save_map)
     seconds = time.perf_counter() - start
     if all(r.problem is not None for r in reports):
         raise nothing_usable(source.name, [r.problem or "" for r in reports])
@@ -190,6 +201,29 @@ def run(
     if kept is not None:
         kept.finish(result.lost, result.segments)
     return result
+
+
+def _known_map(path: Path, sensor: Sensor, config: Config) -> KnownPlaces:
+    if not config.loops:
+        raise ConfigError(
+            "A map is of use only where places are recognised; leave out --no-loops (loops: off)."
+        )
+    stored = read_map(path)
+    check_view(stored, sensor.view, path)
+    return KnownPlaces(stored.keyframes, stored.poses)
+
+
+def map_of(odometry: Odometry) -> StoredMap:
+    """The keyframes of a finished run that hang together with its first one, and those of the map it started in."""
+    places = odometry.places
+    if places is None:
+        raise ConfigError(
+            "Without recognised places (loops: off, or the pinhole variant) there is no map to save."
+        )
+    poses = {**places.loaded, **odometry.map.poses()}
+    first = next((part for part in places.joints.parts(sorted(poses))), [])
+    keyframes = [places.finder.keyframes[k] for k in first if k in places.finder.keyframes]
+    return StoredMap(odometry.view, keyframes, {k.id: poses[k.id] for k in keyframes})
 
 
 def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:

@@ -19,7 +19,7 @@ from prism_vo.types import InputFrame
 KEYFRAMES = 5  # between checkpoints, at least
 MOST_TIME = 0.02  # of the run's, spent on them
 # made anew from camera, settings and recording; all other attributes are state
-REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector")
+REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "places")
 REBUILT_IN_SELECTOR = ("view", "measure", "config", "contrast", "watch", "executor")
 
 
@@ -71,6 +71,7 @@ class Keeper:
             "reports": reports,
             "odometry": _state(self.odometry, REBUILT),
             "selector": _state(self.odometry.selector, REBUILT_IN_SELECTOR),
+            "places": None if self.odometry.places is None else self.odometry.places.memory(),
             "sensor": (sensor_memory, self.odometry.sensor.learned()),
             "parts": [part.memory() if isinstance(part, Remembers) else None for part in self.parts],
         }
@@ -99,6 +100,7 @@ class Keeper:
             )
             parts, position, reports = found["parts"], int(found["position"]), list(found["reports"])
             states = found["odometry"], found["selector"], found["sensor"]
+            places = found["places"]
         except InputError as error:
             raise InputError(f"{self.folder}: {error}; begin again with --force.") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -108,6 +110,8 @@ class Keeper:
         vars(odometry).update(states[0])
         vars(odometry.selector).update(states[1])
         odometry.sensor.remember(*states[2])
+        if odometry.places is not None and places is not None:
+            odometry.places.remember(places, odometry.map.corrections)
         for part, memory in zip(self.parts, parts):
             if isinstance(part, Remembers) and memory is not None:
                 part.remember(memory)

@@ -24,10 +24,13 @@ class Call:
     variant: Literal["full", "plenoptic", "pinhole"] | None = None
     calibrate: Literal["off", "focus"] | None = None
     seed: int | None = None
+    loops: bool | None = None
     start: int = 0
     frames: int | None = None
     stride: int = 1
     follow: float | None = None
+    known_map: Path | None = None
+    save_map: Path | None = None
     stored: Config | None = None  # the settings of the run that is resumed
 
     def record(self) -> dict[str, Any]:
@@ -41,6 +44,8 @@ class Call:
             "frames": self.frames,
             "stride": self.stride,
             "follow": self.follow,
+            "map": None if self.known_map is None else str(self.known_map.resolve()),
+            "save_map": None if self.save_map is None else str(self.save_map.resolve()),
             "settings": config_to_dict(self.settings()),
         }
 
@@ -74,12 +79,15 @@ class Call:
             frames=None if call.get("frames") is None else int(call["frames"]),
             stride=int(call.get("stride", 1)),
             follow=None if call.get("follow") is None else float(call["follow"]),
+            known_map=Path(str(call["map"])) if call.get("map") else None,
+            save_map=self.save_map or (Path(str(call["save_map"])) if call.get("save_map") else None),
             stored=config_from_dict(call.get("settings", {}), folder / "checkpoint.bin"),
         )
 
     def _says_more(self) -> bool:
         part = (self.start, self.frames, self.stride, self.follow) != (0, None, 1, None)
-        return part or (self.config, self.variant, self.calibrate, self.seed) != (None,) * 4
+        settings = (self.config, self.variant, self.calibrate, self.seed, self.loops, self.known_map)
+        return part or settings != (None,) * len(settings)
 
     def settings(self) -> Config:
         """All settings, checked."""
@@ -95,6 +103,8 @@ class Call:
             settings = replace(settings, calibrate=self.calibrate)
         if self.seed is not None:
             settings = replace(settings, seed=self.seed)
+        if self.loops is not None:
+            settings = replace(settings, loops=self.loops)
         check_config(settings)
         return settings
 

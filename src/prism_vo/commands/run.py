@@ -23,6 +23,9 @@ def run(
     variant: Literal["full", "plenoptic", "pinhole"] | None = None,
     calibrate: Literal["off", "focus"] | None = None,
     seed: int | None = None,
+    loops: bool | None = None,
+    map_: Annotated[Path | None, Parameter(name="--map")] = None,
+    save_map: Path | None = None,
     start: int = 0,
     frames: int | None = None,
     stride: int = 1,
@@ -57,6 +60,12 @@ def run(
         focus (default): follow the focus if it is not the one of the camera file; off: take the file as exact.
     seed
         Seed of the point selection.
+    loops
+        Recognise places: close loops, find lost frames anywhere on the path, join segments. --no-loops: odometry alone.
+    map_
+        A map of an earlier run: start localised in it, in its world.
+    save_map
+        Write the map of this run, for --map and `prism-vo view`.
     start
         First frame, counted from 0; indices and times stay those of the recording.
     frames
@@ -95,7 +104,21 @@ def run(
     from prism_vo.datasets.source import notes_of
     from prism_vo.errors import ConfigError
 
-    call = Call(sequence, camera, config, variant, calibrate, seed, start, frames, stride, follow)
+    call = Call(
+        sequence,
+        camera,
+        config,
+        variant,
+        calibrate,
+        seed,
+        loops,
+        start,
+        frames,
+        stride,
+        follow,
+        map_,
+        save_map,
+    )
     if resume is not None:
         if out is not None:
             raise ConfigError("--out cannot be combined with --resume, which names the results folder.")
@@ -124,6 +147,8 @@ def run(
             check=check,
             resume=resume is not None,
             call=call.record(),
+            known=call.known_map,
+            save_map=call.save_map,
         )
     if not quiet and not log_json:
         print_summary(result)

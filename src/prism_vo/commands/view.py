@@ -16,12 +16,12 @@ def view(
     record: Path | None = None,
     open_: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
 ) -> None:
-    """Open the report of a results folder in the browser, or its path and cloud in Rerun.
+    """Open the report of a results folder in the browser, or its path and cloud in Rerun; say what a map holds.
 
     Parameters
     ----------
     results
-        Folder that `prism-vo run` wrote.
+        Folder that `prism-vo run` wrote, or a map that its --save-map wrote.
     rerun
         Show path, keyframes, cloud and curves in Rerun instead.
     record
@@ -29,6 +29,9 @@ def view(
     open_
         Open the browser; otherwise only the path of the report is printed.
     """
+    if results.is_file():
+        _view_map(results, rerun, record)
+        return
     from prism_vo.errors import InputError
     from prism_vo.results import TRAJECTORY
 
@@ -47,3 +50,24 @@ def view(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+
+
+def _view_map(path: Path, rerun: bool, record: Path | None) -> None:
+    """A few words about a map, or its keyframes and points in Rerun."""
+    import numpy as np
+
+    from prism_vo.map_file import read_map
+
+    stored = read_map(path)
+    if rerun or record is not None:
+        from prism_vo.view.replay import show_map
+
+        show_map(stored, record)
+        return
+    cloud, centres = stored.cloud(), stored.trajectory().positions
+    size = " × ".join(f"{side:.2f}" for side in np.ptp(centres, axis=0))
+    kilobytes = sum(k.nbytes for k in stored.keyframes) / len(stored.keyframes) / 1000
+    print(
+        f"{path}: {len(stored.keyframes)} keyframes in {size} m, {len(cloud):,} points, {kilobytes:.0f} kB a keyframe."
+    )
+    print("Start in it: prism-vo run SEQUENCE --map FILE. Look at it: prism-vo view FILE --rerun")

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from prism_vo.map.points import to_cloud
 from prism_vo.map.smoothing import smoothed
 from prism_vo.map.unrefined import PlacedFrame, Unrefined
 from prism_vo.optics.camera import FocusedView
+from prism_vo.places.corrections import Corrections
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import PosedFrame
@@ -38,6 +40,7 @@ class Map:
     frames: list[PlacedFrame] = field(default_factory=list)
     points: list[FinishedPoints] = field(default_factory=list)
     unrefined: Unrefined = field(default_factory=Unrefined)
+    corrections: Corrections = field(default_factory=Corrections)  # by places seen again
 
     # --- what happens ----------------------------------------------------------------------------------------
 
@@ -88,8 +91,13 @@ class Map:
     # --- what is read ----------------------------------------------------------------------------------------
 
     def poses(self) -> dict[int, Array]:
-        """T_view_world of every keyframe, smoothed: those that left moved along with what was learnt since."""
-        return smoothed(self.T_view_world, self.conditionals, self.cameras)
+        """T_view_world of every keyframe, with the corrections of places that were seen again."""
+        return self.corrections.applied(smoothed(self.T_view_world, self.conditionals, self.cameras))
+
+    def odometry(self) -> Callable[[], dict[int, Array]]:
+        """The same by odometry alone, smoothed: those that left moved along with what was learnt since. Computed when
+        it is called, from the map as it is now."""
+        return partial(smoothed, dict(self.T_view_world), list(self.conditionals), dict(self.cameras))
 
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""

@@ -9,6 +9,7 @@ from typing import Any
 from prism_vo.bounded.json_text import read_json_lines
 from prism_vo.cloud import read_ply
 from prism_vo.errors import InputError
+from prism_vo.map_file import StoredMap
 from prism_vo.report.stages import STAGES
 from prism_vo.results import KEYFRAMES, POINTS, STATS, TRAJECTORY
 from prism_vo.trajectory import read_trajectory
@@ -34,6 +35,18 @@ def replay(folder: Path, record: Path | None) -> None:
     if (folder / STATS).is_file():
         for values in read_json_lines(folder / STATS):
             _log_statistics(rr, recording, values, folder / STATS)
+    recording.flush()
+    recording.disconnect()
+
+
+def show_map(stored: StoredMap, record: Path | None) -> None:
+    """Keyframes and points of a map in a viewer, or in a recording."""
+    rr, recording = open_recording(record)
+    centres, cloud = stored.trajectory().positions, stored.cloud()
+    cameras = rr.Points3D(centres, colors=[PATH_COLOR], radii=rr.Radius.ui_points(4.0))
+    recording.log("world/keyframes", cameras, static=True)
+    points = rr.Points3D(cloud.points, colors=cloud.colors, radii=rr.Radius.ui_points(1.5))
+    recording.log("world/cloud", points, static=True)
     recording.flush()
     recording.disconnect()
 

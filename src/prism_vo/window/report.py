@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from prism_vo.arrays import Array
 from prism_vo.points.finished import FinishedPoints
+from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.focus_watch import Verdict
@@ -48,4 +50,6 @@ class WindowChange:
     report: MappingReport
     finished: FinishedPoints | None
     conditional: ConditionalPoses | None
-    rescaling: Rescaling | None = None  # before anything left
+    departed: list[KeyframeDepth]  # the keyframes that left, with all that was known about their depth
+    step_covariance: Array | None  # (6, 6) of the new keyframe relative to the one before it, left tangent
+    rescaling: Rescaling | None  # before anything left

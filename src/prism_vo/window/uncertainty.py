@@ -26,6 +26,7 @@ class Uncertainty:
     poses: Array  # (K, 6, 6), left tangents, m and rad
     camera: Array  # (C, C) of the camera's numbers
     scale: float  # relative, 1σ; NaN: not determined
+    step: Array | None  # (6, 6) of the newest pose relative to the one before it, left tangent
 
 
 def uncertainty_of(
@@ -40,11 +41,23 @@ def uncertainty_of(
         return None
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inner * noise2
+    # of one step as the equations have it: what residuals repeat, neighbouring keyframes have in common
+    step = _step(keyframes, covariance)
     covariance = honest(covariance, focus_sigma)
     rows = [slice(BLOCK * k, BLOCK * k + POSE) for k in range(len(keyframes))]
     camera = slice(BLOCK * len(keyframes), None)
     poses = np.array([covariance[r, r] for r in rows])
-    return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance))
+    return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance), step)
+
+
+def _step(keyframes: Sequence[Keyframe], covariance: Array) -> Array | None:
+    """Covariance of ``T_b a⁻¹`` of the last two keyframes: its left tangent is ξ_b − Ad ξ_a."""
+    if len(keyframes) < 2:
+        return None
+    before, newest = (slice(BLOCK * k, BLOCK * k + POSE) for k in (len(keyframes) - 2, len(keyframes) - 1))
+    ad = se3.adjoint(keyframes[-1].pose @ se3.inverse(keyframes[-2].pose))
+    cross = covariance[newest, before] @ ad.T
+    return np.asarray(covariance[newest, newest] - cross - cross.T + ad @ covariance[before, before] @ ad.T)
 
 
 def honest(covariance: Array, focus_sigma: float | None = None) -> Array:

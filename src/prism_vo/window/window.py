@@ -31,7 +31,7 @@ from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_th
 from prism_vo.window.report import FocusReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import OPTIMISM, focus_estimate, uncertainty_of
+from prism_vo.window.uncertainty import OPTIMISM, Uncertainty, focus_estimate, uncertainty_of
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
@@ -67,9 +67,11 @@ class Window(WindowContents):
         if self.focus_watch.verdict != "as it was":
             solved = self._minimise(self.depth(self.points))
             reduced = solved.system.reduced()
-        self.scale_sigma = self._note_uncertainty(reduced[0])
+        known = self._note_uncertainty(reduced[0])
+        self.scale_sigma = float("nan") if known is None else known.scale
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
+        departed = [self.keyframe_depth(k) for k in leaving]
         free = self.free_variables()
         conditional = None
         if leaving:
@@ -93,7 +95,8 @@ class Window(WindowContents):
             agreement=agreement,
             focus=self.focus_report(),
         )
-        return WindowChange(report, finished, conditional, rescaling)
+        step = None if known is None else known.step
+        return WindowChange(report, finished, conditional, departed, step, rescaling)
 
     @property
     def focus_is_settled(self) -> bool:
@@ -178,20 +181,18 @@ class Window(WindowContents):
         curvature = None if depth is None else depth.residuals(self.points.inv_depth, self.focus_shift).h
         self.balance.update(residuals, self.points, curvature)
 
-    def _note_uncertainty(self, reduced: Array) -> float:
-        """Give the keyframes their covariances; returns the relative σ of the scale."""
+    def _note_uncertainty(self, reduced: Array) -> Uncertainty | None:
+        """Give the keyframes their covariances."""
         free = self.free_variables()
         free[BLOCK * len(self.keyframes) :] = True  # what is held is not known any better for that
         focus = self.focus_report()
         sigma = None if focus is None else focus.sigma
         found = uncertainty_of(self.keyframes, reduced, free, self.balance.noise2, sigma)
         if found is None:
-            return float("nan")
+            return None
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
-        unit = (
-            0.0 if self.model.focus is None else self.model.focus.known.scale
-        )  # of length, in the camera file
-        return float(np.hypot(found.scale, unit))
+        unit = 0.0 if self.model.focus is None else self.model.focus.known.scale  # of length, in the camera file
+        return replace(found, scale=float(np.hypot(found.scale, unit)))
 
     def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
         """Points of no more use go: into the prior and to the map if they know something, else nowhere."""

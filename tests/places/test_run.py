@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that come back: after a covered lens, in a map of an earlier run; the same bytes with and without threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from decoded_frames import VIEW as MINI
+from decoded_frames import FrameList, black_frame, frame_of
+from smooth_scene import SmoothScene, sideways_poses
+
+from prism_vo import pipeline, se3
+from prism_vo.config import Config
+from prism_vo.errors import ConfigError
+from prism_vo.pipeline import RunResult
+from prism_vo.types import DecodedFrame
+
+COUNT, CAP = 16, 10
+POSES = sideways_poses(COUNT, 0.02)
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[DecodedFrame]:
+    scene = SmoothScene.build(0, finest=0.02)
+    return [frame_of(k, *scene.image(MINI, pose)) for k, pose in enumerate(POSES)]
+
+
+def at(frame: DecodedFrame, index: int) -> DecodedFrame:
+    return replace(frame, index=index, time=0.1 * index)
+
+
+@pytest.fixture(scope="module")
+def capped(frames: list[DecodedFrame]) -> tuple[list[DecodedFrame], list[int | None]]:
+    """Along the wall, lens cap, and on from near the start; which of the poses each frame has."""
+    which: list[int | None] = [*range(COUNT), *[None] * CAP, *range(3, 10)]
+    return [black_frame(k) if p is None else at(frames[p], k) for k, p in enumerate(which)], which
+
+
+def run(frames: list[DecodedFrame], loops: bool = True, **more: object) -> RunResult:
+    return pipeline.run(FrameList(frames), replace(Config(), loops=loops), **more)  # type: ignore[arg-type]
+
+
+def errors(result: RunResult, which: list[int | None]) -> np.ndarray:
+    """Metres between where frames are relative to the first and where they should be."""
+    truth = {round(0.1 * k, 6): se3.inverse(POSES[p]) for k, p in enumerate(which) if p is not None}
+    first = se3.inverse(result.trajectory.poses[0])
+    start = se3.inverse(truth[0.0])
+    out = [
+        np.linalg.norm((first @ pose)[:3, 3] - (start @ truth[round(time, 6)])[:3, 3])
+        for time, pose in result.trajectory
+    ]
+    return np.array(out)
+
+
+def test_found_again_after_a_lens_cap(capped: tuple[list[DecodedFrame], list[int | None]]) -> None:
+    frames, which = capped
+    result = run(frames)
+    after = [r for r in result.reports if r.index >= COUNT + CAP]
+    assert after[0].status == "recovered" and after[0].segment == 0
+    assert all(r.status != "lost" for r in after) and result.segments == 1
+    assert errors(result, which).max() < 0.002
+    alone = run(frames, loops=False)
+    assert alone.odometry.places is None and errors(alone, which).max() > 0.05
+
+
+def test_threads_do_not_change_a_byte(capped: tuple[list[DecodedFrame], list[int | None]]) -> None:
+    one, two = run(capped[0], threads=False), run(capped[0], threads=True)
+    np.testing.assert_array_equal(one.trajectory.poses, two.trajectory.poses)
+    np.testing.assert_array_equal(one.odometry.cloud().points, two.odometry.cloud().points)
+
+
+def test_a_run_starts_in_the_map_of_another(frames: list[DecodedFrame], tmp_path: Path) -> None:
+    file = tmp_path / "wall.map"
+    first = run(frames, save_map=file)
+    second = run([at(frames[p], k) for k, p in enumerate(range(12, 4, -1))], known=file)
+    assert second.reports[0].status == "recovered" and second.segments == 1
+    for time, pose in second.trajectory:
+        same = first.trajectory.poses[12 - round(time / 0.1)]
+        assert np.linalg.norm(pose[:3, 3] - same[:3, 3]) < 0.002
+    assert len(pipeline.map_of(second.odometry).keyframes) > len(pipeline.map_of(first.odometry).keyframes)
+
+
+def test_a_map_without_places_is_refused(frames: list[DecodedFrame], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="loops"):
+        run(frames, loops=False, known=tmp_path / "none.map")
