@@ -104,7 +104,9 @@ def test_a_keyframe_of_any_camera_is_small(size: tuple[int, int]) -> None:
     )
     depth = np.full(size, 0.5, np.float32)
     kept = CompactKeyframe.of(
-        KeyframeDepth(0, np.eye(4), np.zeros(2), 1.0, pyramid[0][..., 0], depth, 1e-4 * depth),
+        KeyframeDepth(
+            0, np.eye(4), np.zeros(2), 1.0, VIEW.image_plane, pyramid[0][..., 0], depth, 1e-4 * depth
+        ),
         pyramid,
         features,
         0,

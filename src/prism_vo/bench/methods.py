@@ -64,13 +64,17 @@ def find_method(name: str) -> Method:
     raise ConfigError(f"There is no method '{name}'; choose from {', '.join(METHODS)}.")
 
 
-def _prism(variant: Literal["full", "plenoptic", "pinhole"]) -> Callable[..., MethodOutput]:
+def _prism(
+    variant: Literal["full", "plenoptic", "pinhole"], loops: bool = False
+) -> Callable[..., MethodOutput]:
+    """``loops``: places may be recognised; the drift protocol asks for odometry alone."""
+
     def run(sequence: Sequence, run: int, folder: Path, programs: ProgramsFile) -> MethodOutput:
         from prism_vo.config import Config
         from prism_vo.config_file import config_to_dict
         from prism_vo.pipeline import run as run_pipeline
 
-        config = dataclasses.replace(Config(), variant=variant, seed=run)
+        config = dataclasses.replace(Config(), variant=variant, seed=run, loops=loops)
         result = run_pipeline(sequence, config, folder / PRISM_OUTPUT)
         detail = f"{result.segments} segments" if result.segments > 1 else ""
         return MethodOutput(result.trajectory, result.lost, detail, config_to_dict(config))
@@ -151,6 +155,7 @@ METHODS: dict[str, Method] = {
     m.name: m
     for m in (
         Method("prism", "SE(3)", _prism("full")),
+        Method("prism-loops", "SE(3)", _prism("full", loops=True)),
         Method("prism-plenoptic", "SE(3)", _prism("plenoptic")),
         Method("prism-pinhole", "Sim(3)", _prism("pinhole")),
         Method("spo", "SE(3)", _spo, REPEATED),

@@ -16,11 +16,11 @@ from prism_vo.optics.pinhole import Pinhole
 from prism_vo.places.keyframe import CompactKeyframe, pattern_rays
 from prism_vo.tracking.align import Alignment, ReferencePixels, RobustWeights, align_level
 from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.pyramid import levels_of
 from prism_vo.tracking.reference import KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
 
+MOST_LEVELS = 9
 MARGIN = 2  # px from the border of an image that is looked at
 
 
@@ -67,7 +67,7 @@ class Aligner:
     @cached_property
     def levels(self) -> list[Pinhole]:
         """Of the whole pyramid."""
-        return levels_of(self.view, 8)
+        return [self.view.image_plane.halved(level) for level in range(MOST_LEVELS)]
 
     def tracker(self, level: int) -> Tracker:
         """For images of a level."""
@@ -80,8 +80,8 @@ class Aligner:
         tracker = self.tracker(keyframe.level)
         image = keyframe.image.astype(np.float32)
         pyramid = tracker.pyramid(image)
-        depth, variance = sparse_maps(keyframe)
-        known = KeyframeDepth(keyframe.id, np.eye(4), np.zeros(2), 1.0, image, depth, variance)
+        plane, (depth, variance) = self.levels[keyframe.level], sparse_maps(keyframe)
+        known = KeyframeDepth(keyframe.id, np.eye(4), np.zeros(2), 1.0, plane, image, depth, variance)
         return Posable(keyframe, pyramid, tracker.reference(known, pyramid), finer or [])
 
     def align(self, points: Posable, image: Posable, guesses: list[Array], gain: float) -> Aligned:

@@ -16,6 +16,7 @@ STAGES = {
     "measure": "of that, measuring depth",
     "wait": "wait for select to end",
     "reference": "prepare the tracking reference",
+    "places": "take over recognised places (found beside the rest), or look for the place of a lost frame",
 }
 
 

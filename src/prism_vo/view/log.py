@@ -31,7 +31,8 @@ class JsonLog:
 
     def _report(self, report: FrameReport) -> None:
         pose = None if report.status == "lost" else report.T_world_cam.tolist()
-        self._print({"event": "frame", **frame_statistics(report), "T_world_cam": pose})
+        frames = {"T_world_cam": pose, "T_map_odometry": report.T_map_odometry.tolist()}
+        self._print({"event": "frame", **frame_statistics(report), **frames})
 
     def on_end(self, result: RunResult) -> None:
         """Print what the run came to."""
