@@ -16,7 +16,7 @@ from prism_vo.points.candidates import select_candidates
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import Frame, InputFrame, PointDepth
 
-POINTS = 700
+POINTS = 550
 CONTRAST = 50.0  # grey levels a pixel; weights are not used here
 LEAST_SIGMA = 1e-6  # 1/m
 NO_ID = -1
