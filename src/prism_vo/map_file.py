@@ -29,7 +29,7 @@ from prism_vo.places.keyframe import LARGEST_IMAGE, MOST_POINTS, CompactKeyframe
 from prism_vo.se3 import inverse, transform
 from prism_vo.trajectory import Trajectory
 
-FIRST_LINE = b"prism-vo map 1\n"
+FIRST_LINE = b"prism-vo/map/1\n"
 LARGEST_FILE = 2048 * MB
 LARGEST_HEADER = 64 * MB
 MOST_KEYFRAMES = 20_000
@@ -92,7 +92,7 @@ def write_map(stored: StoredMap, path: Path) -> None:
 def read_map(path: Path) -> StoredMap:
     """Read a map; every fault of the file is one sentence."""
     data = read_bytes(path, LARGEST_FILE)
-    if not data.startswith(b"prism-vo map "):
+    if not data.startswith(b"prism-vo/map/"):
         raise InputError(f"{path}: is no map; `prism-vo run --save-map` writes one.")
     if not data.startswith(FIRST_LINE):
         raise InputError(f"{path}: is a map of another version of the program; make it again.")
