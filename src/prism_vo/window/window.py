@@ -191,7 +191,9 @@ class Window(WindowContents):
         if found is None:
             return None
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
-        unit = 0.0 if self.model.focus is None else self.model.focus.known.scale  # of length, in the camera file
+        unit = (
+            0.0 if self.model.focus is None else self.model.focus.known.scale
+        )  # of length, in the camera file
         return replace(found, scale=float(np.hypot(found.scale, unit)))
 
     def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
