@@ -18,9 +18,11 @@ from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
+from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
 from prism_vo.tracking.recovery import relocate
@@ -51,6 +53,14 @@ class FrameReport:
     mapping: MappingReport | None
     seconds: dict[str, float]
     problem: str | None = None  # why the frame could not be used, one sentence
+    verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
+
+    @property
+    def quality(self) -> float:
+        """Of the pose, 0–1: 0 if there is none, 1 for the first of a segment, which is its origin."""
+        if self.status == "lost":
+            return 0.0
+        return 1.0 if self.verdict is None else self.verdict.quality
 
 
 class Odometry:
@@ -71,8 +81,10 @@ class Odometry:
         self.view = self.sensor.view
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
+        measure = partial(self.variant.measure, self.sensor)
+        self.judge = Judge(measure, self.config.track.cutoff)
         self.selector = CandidateSelector(
-            partial(self.variant.measure, self.sensor),
+            measure,
             self.config.select,
             self.config.window.contrast,
             self.config.seed,
@@ -94,8 +106,11 @@ class Odometry:
             return self._start_segment(frame)
         with self.watch("track"):
             track = self.tracker.track(frame, self.reference, self.motion)
-        if not track.ok:
-            return self._recover(frame, track)
+            verdict = None
+            if track.ok:
+                verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
+        if verdict is None or not verdict.believed:
+            return self._recover(frame, track, verdict)
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track)
         due = wants_keyframe(track, self.motion, self.config.track)
@@ -103,12 +118,15 @@ class Odometry:
         if starting:
             posed = self._improve_start(posed, track, last=due)
         if due:
-            return self._report(frame, "keyframe", track, self._add_keyframe(posed))
+            return self._report(frame, "keyframe", track, self._add_keyframe(posed, track), verdict)
+        if track.covered is not None:  # it would mislead searches and refinement
+            self.map.record(frame.time, posed.T_view_world, self.window.keyframes[-1])
+            return self._report(frame, "ok", track, None, verdict)
         if not starting:
             with self.watch("trace"):
                 self.window.trace(posed)
         self.map.record_between(posed, self.window.keyframes[-1])
-        return self._report(frame, "ok", track, None)
+        return self._report(frame, "ok", track, None, verdict)
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""
@@ -121,14 +139,15 @@ class Odometry:
         with self.watch("pyramid"):
             return Frame.of(raw, focused, self.tracker.pyramid(focused.image))
 
-    def _add_keyframe(self, posed: PosedFrame) -> MappingReport:
+    def _add_keyframe(self, posed: PosedFrame, track: Track) -> MappingReport:
         """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
-        with self.watch("trace"):
-            self.window.trace(posed)
+        if track.covered is None:
+            with self.watch("trace"):
+                self.window.trace(posed)
         view = self.window.view
         candidates = self.selector.begin(posed.frame, view)
         with self.watch("optimise"):
-            change = self.window.add(posed)
+            change = self.window.add(posed, track.covered)
         self.map.take(change)
         if change.rescaling is not None:
             self.motion = self.motion.scaled(change.rescaling.factor)
@@ -137,9 +156,15 @@ class Odometry:
             undecided = not self.window.focus_is_settled
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates(), view)
+            self.window.adopt(self._uncovered(candidates(), track), view)
         self._track_against_newest(posed.frame)
         return change.report
+
+    def _uncovered(self, candidates: Candidates, track: Track) -> Candidates:
+        """Those that do not lie on something that covers the scene: it may move."""
+        if track.covered is None:
+            return candidates
+        return candidates.take(track.covered.uncovered(candidates.u, candidates.v, self.window.plane))
 
     def _track_against_newest(self, frame: Frame) -> None:
         """The newest keyframe, made of ``frame``, becomes the reference."""
@@ -147,14 +172,15 @@ class Odometry:
             self.reference = self.tracker.reference(self.window.keyframe_depth(), frame.pyramid)
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
-        self.map.follow(self.window.keyframes)
+        self.map.follow(self.window.keyframes, self.segment)
         self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""
         window = self._new_window(self.window.next_id)
-        window.insert(PosedFrame(frame, self.motion.T_view_world, np.zeros(2)), fixed=True)
+        # a world of its own: where the camera went while nothing was seen is not known
+        window.insert(PosedFrame(frame, np.eye(4), np.zeros(2)), fixed=True)
         window.adopt(self.selector.first(frame, window.view), window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:  # a dark or empty frame: wait for a better one
@@ -163,7 +189,7 @@ class Odometry:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window = window
         self.segment += 1
-        self.motion = self.motion.restarted()
+        self.motion = Motion()
         self.map.unrefined.clear()
         self._track_against_newest(frame)
         return self._report(frame, "keyframe", None, None)
@@ -176,18 +202,20 @@ class Odometry:
         self.reference = self.tracker.reference(self.window.keyframe_depth())
         return posed
 
-    def _recover(self, frame: Frame, track: Track) -> FrameReport:
+    def _recover(self, frame: Frame, track: Track, verdict: Verdict | None) -> FrameReport:
         """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
         self.motion = self.motion.after_loss()
         older = range(len(self.window.keyframes) - 2, -1, -1)
         with self.watch("track"):
-            found = relocate(self.tracker, frame, map(self.window.keyframe_depth, older), self.motion)
+            keyframes = map(self.window.keyframe_depth, older)
+            found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
         if found is not None:
             self.motion = self.motion.recovered(found.track)
-            return self._report(frame, "recovered", found.track, self._add_keyframe(found.posed))
+            mapping = self._add_keyframe(found.posed, found.track)
+            return self._report(frame, "recovered", found.track, mapping, found.verdict)
         if self.motion.lost > self.config.track.patience:
             return self._start_segment(frame)
-        return self._report(frame, "lost", track, None)
+        return self._report(frame, "lost", track, None, verdict)
 
     def _new_window(self, first_id: int) -> Window:
         focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
@@ -199,6 +227,7 @@ class Odometry:
         status: Status,
         track: Track | None,
         mapping: MappingReport | None,
+        verdict: Verdict | None = None,
     ) -> FrameReport:
         return FrameReport(
             frame.index,
@@ -210,6 +239,7 @@ class Odometry:
             track,
             mapping,
             self.watch.seconds(),
+            verdict=verdict,
         )
 
     # --- results ---------------------------------------------------------------------------------------------

@@ -101,6 +101,11 @@ class RunResult:
         """1 when tracking never had to start again."""
         return 1 + max((r.segment for r in self.reports), default=-1)
 
+    @property
+    def exit_code(self) -> int:
+        """0: every frame has a pose in one world; 3: some have none, or worlds are separate."""
+        return 3 if self.lost or self.segments > 1 else 0
+
 
 def run(
     source: FrameSource,

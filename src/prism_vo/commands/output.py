@@ -37,7 +37,8 @@ def print_summary(result: RunResult) -> None:
     if m is not None:
         se3, sim3 = m.se3, m.sim3
         metric = f"{1e3 * se3.rmse_t:.2f} mm = {se3.rmse_t_percent:.3f} % of the path, {se3.rmse_r_deg:.3f}°"
-        table.add_row("error, SE(3) aligned, scale not fitted", metric)
+        apart = ", each segment by itself" if m.segments > 1 else ""
+        table.add_row(f"error, SE(3) aligned, scale not fitted{apart}", metric)
         table.add_row(
             "error, Sim(3) aligned (shape alone)", f"{1e3 * sim3.rmse_t:.2f} mm = {sim3.rmse_t_percent:.3f} %"
         )
@@ -57,7 +58,7 @@ def _states(result: RunResult) -> str:
         return "every frame has a pose"
     pairs = zip(result.reports, result.reports[1:])
     starts = [after.index for before, after in pairs if after.segment > before.segment >= 0]
-    restarted = f"; started again at frame {', '.join(map(str, starts))}" if starts else ""
+    restarted = f"; started again in another world at frame {', '.join(map(str, starts))}" if starts else ""
     unread = len(result.unreadable)
     damaged = f", {unread} of them could not be read" if unread else ""
     return f"{counted(result.lost)} without a pose{damaged}{restarted}"

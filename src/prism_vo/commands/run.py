@@ -127,7 +127,7 @@ def run(
         )
     if not quiet and not log_json:
         print_summary(result)
-    return 3 if result.lost or result.segments > 1 else 0
+    return result.exit_code
 
 
 def free_folder(parent: Path, name: str) -> Path:

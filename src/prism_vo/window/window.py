@@ -11,9 +11,11 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
-from prism_vo.points.pattern import IN, OUTSIDE
+from prism_vo.points.pattern import IN, NONE, OUTSIDE
+from prism_vo.points.projection import project_into
 from prism_vo.points.records import Candidates, Points
 from prism_vo.points.trace import trace_candidates
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame
 from prism_vo.window.activation import Spacing, activate, at_scale_of
@@ -54,10 +56,15 @@ class Window(WindowContents):
         self.focus_seen: FocusEstimate | None = None  # by the images alone
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
-    def add(self, posed: PosedFrame) -> WindowChange:
-        """A keyframe comes in: activate, minimise, marginalise; returns what left."""
+    def add(self, posed: PosedFrame, covered: ZoneAgreement | None = None) -> WindowChange:
+        """A keyframe comes in: activate, minimise, marginalise; returns what left.
+
+        ``covered``: zones of it in which something covers the scene; nothing is learnt from them.
+        """
         self.insert(posed)
         activated = self._activate()
+        if covered is not None and len(self.points):
+            self._leave_out(covered)
         depth = self.depth(self.points)
         solved = self._minimise(depth)
         self._learn(solved, depth)
@@ -144,6 +151,13 @@ class Window(WindowContents):
             return 0
         self.spacing = self.spacing.adapted(len(self.points), self.config.points)
         return activate(self, self.spacing)
+
+    def _leave_out(self, covered: ZoneAgreement) -> None:
+        """Points that would lie in a covered zone of the newest keyframe have no residual there."""
+        seen = project_into(self.plane, self.hosts, len(self.keyframes) - 1, self.points)
+        status = self.points.residual_status.copy()
+        status[~covered.uncovered(seen.x, seen.y, self.plane), -1] = NONE
+        self.points = replace(self.points, residual_status=status)
 
     def _minimise(self, depth: DepthTerm | None) -> Solved:
         """Minimise the window's energy and take the result over."""
