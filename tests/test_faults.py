@@ -108,7 +108,9 @@ def test_a_new_segment_has_a_world_of_its_own(two_worlds) -> None:  # type: igno
     first = next(r for r in result.reports if r.segment == 1)
     assert first.status == "keyframe" and first.quality == 1.0
     camera = result.reports[0].T_world_cam
-    np.testing.assert_allclose(first.T_world_cam, camera, atol=1e-9)  # both begin at the origin of their world
+    np.testing.assert_allclose(
+        first.T_world_cam, camera, atol=1e-9
+    )  # both begin at the origin of their world
     assert result.exit_code == 3
     assert result.trajectory.segment_count == 2
     assert result.metrics is not None and result.metrics.segments == 2

@@ -91,7 +91,9 @@ def test_at_a_keyframe_brightness_is_measured_anew_and_the_step_goes_on() -> Non
     np.testing.assert_array_equal(motion.T_view_world, optimised)
     assert motion.brightness == Brightness() and motion.exposure == 0.03 and motion.first_rms is None
     assert same(before, motion, "step", "lost")
-    assert motion.expected == before.expected.at_gain(before.brightness.gain)  # in grey levels of the new reference
+    assert motion.expected == before.expected.at_gain(
+        before.brightness.gain
+    )  # in grey levels of the new reference
 
 
 def test_a_better_pose_changes_nothing_else() -> None:

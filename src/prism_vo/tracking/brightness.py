@@ -173,12 +173,12 @@ class ZoneAgreement:
     share: float  # of the judged zones, those that show the same
     covered: Mask  # (ZONES²,): those that do not
 
-    def uncovered(self, x: Array, y: Array, level: Pinhole) -> Mask:
+    def uncovered(self, x: Array | Floats, y: Array | Floats, level: Pinhole) -> Mask:
         """Which pixels (N,) of a level lie in no covered zone."""
         return np.asarray(~self.covered[zone_of(x, y, level)])
 
 
-def zone_of(x: Array, y: Array, level: Pinhole) -> NDArray[np.intp]:
+def zone_of(x: Array | Floats, y: Array | Floats, level: Pinhole) -> NDArray[np.intp]:
     """Number of the zone that each pixel (N,) of a level lies in."""
     column = np.clip((x * ZONES / level.width).astype(np.intp), 0, ZONES - 1)
     row = np.clip((y * ZONES / level.height).astype(np.intp), 0, ZONES - 1)

@@ -10,7 +10,9 @@ from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.track import Track
 
 TRANSLATION_SHARE = 0.67  # of the flow that counts; the rest is that of translation and rotation together
-BRIGHTNESS_WEIGHT = 0.5  # a change by a factor of exp(1) shortens the distance at which a keyframe is due by a third
+BRIGHTNESS_WEIGHT = (
+    0.5  # a change by a factor of exp(1) shortens the distance at which a keyframe is due by a third
+)
 COVERED_DISTANCE = 1.7  # times the usual distance, and …
 COVERED_VISIBLE = 0.5  # … share of the reference in view, at which a keyframe is due all the same
 
