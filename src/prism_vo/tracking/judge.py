@@ -122,9 +122,7 @@ class Judge:
         agrees = np.abs(found.inv_virtual_depth[good] - predicted) < DEVIATIONS * spread
         return DepthAgreement(float(good.mean()), float(agrees.mean()))
 
-    def _fitting(
-        self, frame: Frame, reference: Reference, track: Track
-    ) -> tuple[Array, Array, Array, Array]:
+    def _fitting(self, frame: Frame, reference: Reference, track: Track) -> tuple[Array, Array, Array, Array]:
         """Pixels of the frame (x, y), predicted inverse depth and its variance there, (N,) each."""
         level, plane = reference.levels[0], reference.planes[0]
         rays, q = _rays(level), level.inv_depth.astype(np.float64)
