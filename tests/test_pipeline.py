@@ -43,7 +43,14 @@ def statistics(folder: Path) -> list[dict]:
 def test_results_folder_is_complete(tmp_path: Path) -> None:
     out = tmp_path / "results"
     result = run(sequence(), out=out)
-    others = {"stats.jsonl", "config.yaml", "covariances.txt", "camera_refined.yaml", ".prism-vo.json"}
+    others = {
+        "poses.csv",
+        "stats.jsonl",
+        "config.yaml",
+        "covariances.txt",
+        "camera_refined.yaml",
+        ".prism-vo.json",
+    }
     assert {p.name for p in out.iterdir()} == {*FILES, *others}
     covariances = np.loadtxt(out / "covariances.txt")
     assert covariances.shape == (10, 37)

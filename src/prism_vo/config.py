@@ -78,9 +78,9 @@ class Config:
     variant: Literal["full", "plenoptic", "pinhole"] = "full"
     # focus: the focus of the day is estimated with everything else; off: the camera file is taken as exact
     calibrate: Literal["off", "focus"] = "focus"
-    # places seen before are recognised: loops are closed, tracking is found again anywhere, segments are joined;
-    # off: odometry alone, as in the paper's drift protocol
-    loops: bool = True
+    # on: places seen before are recognised, so that loops are closed, tracking is found again anywhere, segments are
+    # joined, for a fifth more processor time; off: odometry alone, as in the paper's drift protocol
+    loops: bool = False
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
     track: TrackConfig = field(default_factory=TrackConfig)

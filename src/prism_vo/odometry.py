@@ -22,9 +22,11 @@ from prism_vo.optics.focus import FocusModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
 from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
+from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
 from prism_vo.tracking.recovery import relocate
@@ -58,6 +60,14 @@ class FrameReport:
     # where odometry's world lies in the map; T_map_odometry @ T_world_cam is the camera in the map, and may jump when a
     # place is seen again, while T_world_cam never does
     T_map_odometry: Array = field(default_factory=lambda: np.eye(4))
+    verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
+
+    @property
+    def quality(self) -> float:
+        """Of the pose, 0–1: 0 if there is none, 1 for the first of a window, which others are relative to."""
+        if self.status == "lost":
+            return 0.0
+        return 1.0 if self.verdict is None else self.verdict.quality
 
 
 class Odometry:
@@ -82,8 +92,10 @@ class Odometry:
         self.view = self.sensor.view
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
+        measure = partial(self.variant.measure, self.sensor)
+        self.judge = Judge(measure, self.config.track.cutoff)
         self.selector = CandidateSelector(
-            partial(self.variant.measure, self.sensor),
+            measure,
             self.config.select,
             self.config.window.contrast,
             self.config.seed,
@@ -96,7 +108,7 @@ class Odometry:
         self.map = Map()
         self.places = self._new_places(threads, known)
         self.segment = -1
-        self._segments = 0  # that were begun
+        self._segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.frame: Frame | None = None  # the last one
 
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
@@ -107,8 +119,11 @@ class Odometry:
             return self._start_segment(frame)
         with self.watch("track"):
             track = self.tracker.track(frame, self.reference, self.motion)
-        if not track.ok:
-            return self._recover(frame, track)
+            verdict = None
+            if track.ok:
+                verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
+        if verdict is None or not verdict.believed:
+            return self._recover(frame, track, verdict)
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track)
         due = wants_keyframe(track, self.motion, self.config.track)
@@ -116,12 +131,15 @@ class Odometry:
         if starting:
             posed = self._improve_start(posed, track, last=due)
         if due:
-            return self._report(frame, "keyframe", track, self._add_keyframe(posed))
+            return self._report(frame, "keyframe", track, self._add_keyframe(posed, track), verdict)
+        if track.covered is not None:  # it would mislead searches and refinement
+            self.map.record(frame.time, posed.T_view_world, self.window.keyframes[-1])
+            return self._report(frame, "ok", track, None, verdict)
         if not starting:
             with self.watch("trace"):
                 self.window.trace(posed)
         self.map.record_between(posed, self.window.keyframes[-1])
-        return self._report(frame, "ok", track, None)
+        return self._report(frame, "ok", track, None, verdict)
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""
@@ -134,14 +152,15 @@ class Odometry:
         with self.watch("pyramid"):
             return Frame.of(raw, focused, self.tracker.pyramid(focused.image))
 
-    def _add_keyframe(self, posed: PosedFrame) -> MappingReport:
+    def _add_keyframe(self, posed: PosedFrame, track: Track) -> MappingReport:
         """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
-        with self.watch("trace"):
-            self.window.trace(posed)
+        if track.covered is None:
+            with self.watch("trace"):
+                self.window.trace(posed)
         view = self.window.view
         candidates = self.selector.begin(posed.frame, view)
         with self.watch("optimise"):
-            change = self.window.add(posed)
+            change = self.window.add(posed, track.covered, for_places=self.places is not None)
         self.map.take(change)
         if change.rescaling is not None:
             self.motion = self.motion.scaled(change.rescaling.factor)
@@ -152,18 +171,24 @@ class Odometry:
             undecided = not self.window.focus_is_settled
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates(), view)
+            self.window.adopt(self._uncovered(candidates(), track), view)
         self._track_against_newest(posed.frame, change)
         return change.report
 
+    def _uncovered(self, candidates: Candidates, track: Track) -> Candidates:
+        """Those that do not lie on something that covers the scene: it may move."""
+        if track.covered is None:
+            return candidates
+        return candidates.take(track.covered.uncovered(candidates.u, candidates.v, self.window.plane))
+
     def _track_against_newest(self, frame: Frame, change: WindowChange | None) -> None:
         """The newest keyframe, made of ``frame``, becomes the reference; ``change``: what its coming did."""
-        depth = self.window.keyframe_depth()
         with self.watch("reference"):
+            depth = self.window.keyframe_depth()
             self.reference = self.tracker.reference(depth, frame.pyramid)
         newest = self.window.keyframes[-1]
         self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
-        self.map.follow(self.window.keyframes)
+        self.map.follow(self.window.keyframes, self.segment)
         self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
         if self.places is not None:
@@ -174,8 +199,7 @@ class Odometry:
         ids = [k.id for k in self.window.keyframes]
         step = None if change is None else Step(ids[-2], ids[-1], change.step_covariance)
         departed = [] if change is None else change.departed
-        now, smoothed = dict(self.map.T_view_world), self.map.odometry()
-        view = self.window.view
+        now, smoothed, view = dict(self.map.T_view_world), self.map.odometry(), self.window.view
         return NewKeyframe(frame, view, depth, self.segment, step, departed, set(ids), now, smoothed)
 
     def _start_segment(self, frame: Frame) -> FrameReport:
@@ -183,7 +207,8 @@ class Odometry:
         found = self._recognised(frame)
         if found is not None:
             return self._start_at(frame, found)
-        if not self._begin_window(frame, self.motion.T_view_world):
+        # a world of its own: where the camera went while nothing was seen is not known
+        if not self._begin_window(frame, np.eye(4)):
             return self._report(frame, "lost", None, None)
         self.segment = self._segments
         self._segments += 1
@@ -201,7 +226,7 @@ class Odometry:
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window = window
-        self.motion = self.motion.restarted()
+        self.motion = Motion(T_view_world)
         self.map.unrefined.clear()
         return True
 
@@ -219,7 +244,6 @@ class Odometry:
         if not self._begin_window(frame, se3.renormalised(T_view_world)):
             return self._report(frame, "lost", None, None)
         self.segment = self.map.corrections.segment_of.get(found.keyframe, 0)
-        self._segments = max(self._segments, self.segment + 1)
         self.places.joined(found, self.window.keyframes[-1].id)
         self._track_against_newest(frame, None)
         return self._report(frame, "recovered", None, None)
@@ -232,21 +256,23 @@ class Odometry:
         self.reference = self.tracker.reference(self.window.keyframe_depth())
         return posed
 
-    def _recover(self, frame: Frame, track: Track) -> FrameReport:
+    def _recover(self, frame: Frame, track: Track, verdict: Verdict | None) -> FrameReport:
         """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
         self.motion = self.motion.after_loss()
         older = range(len(self.window.keyframes) - 2, -1, -1)
         with self.watch("track"):
-            found = relocate(self.tracker, frame, map(self.window.keyframe_depth, older), self.motion)
+            keyframes = map(self.window.keyframe_depth, older)
+            found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
         if found is not None:
             self.motion = self.motion.recovered(found.track)
-            return self._report(frame, "recovered", found.track, self._add_keyframe(found.posed))
+            mapping = self._add_keyframe(found.posed, found.track)
+            return self._report(frame, "recovered", found.track, mapping, found.verdict)
         place = self._recognised(frame)
         if place is not None:
             return self._start_at(frame, place)
         if self.motion.lost > self.config.track.patience:
             return self._start_segment(frame)
-        return self._report(frame, "lost", track, None)
+        return self._report(frame, "lost", track, None, verdict)
 
     def _new_window(self, first_id: int) -> Window:
         focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
@@ -256,14 +282,8 @@ class Odometry:
         """None: odometry alone, or a variant without metric depth."""
         if not (self.config.loops and self.variant.measures_depth):
             return None
-        places = Places(
-            self.view,
-            self.sensor.measure,
-            self.config.track,
-            self.config.select,
-            threads,
-            self.map.corrections,
-        )
+        track, select = self.config.track, self.config.select
+        places = Places(self.view, self.sensor.measure, track, select, threads, self.map.corrections)
         if known is not None:
             places.load(known)
         return places
@@ -274,6 +294,7 @@ class Odometry:
         status: Status,
         track: Track | None,
         mapping: MappingReport | None,
+        verdict: Verdict | None = None,
     ) -> FrameReport:
         return FrameReport(
             frame.index,
@@ -285,11 +306,12 @@ class Odometry:
             track,
             mapping,
             self.watch.seconds(),
+            verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
         )
 
     def _T_map_odometry(self) -> Array:
-        if not self.window.keyframes:
+        if self.places is None or not self.window.keyframes:
             return np.eye(4)
         return se3.inverse(self.map.corrections.of(self.window.keyframes[-1].id))
 

@@ -101,8 +101,16 @@ class RunResult:
     @property
     def segments(self) -> int:
         """1 when tracking never had to start again, or a recognised place joined what was apart."""
-        joined = self.odometry.map.corrections.joined
-        return len({joined.get(r.segment, r.segment) for r in self.reports if r.segment >= 0})
+        return len({self.world_of(r) for r in self.reports if r.segment >= 0})
+
+    def world_of(self, report: FrameReport) -> int:
+        """The segment in whose world a frame is at the end; −1: none was begun."""
+        return self.odometry.map.corrections.joined.get(report.segment, report.segment)
+
+    @property
+    def exit_code(self) -> int:
+        """0: every frame has a pose in one world; 3: some have none, or worlds are separate."""
+        return 3 if self.lost or self.segments > 1 else 0
 
 
 def run(
@@ -132,12 +140,14 @@ def run(
     check_part(0, frames, 1)
     if out is not None:
         check_free(out, force, resume)
+    if known is not None or save_map is not None:
+        _check_recognising(config)
     if save_map is not None:
         check_map_target(save_map, force or resume, known)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
-    stored = None if known is None else _known_map(known, sensor, config)
+    stored = None if known is None else _known_map(known, sensor)
     odometry = Odometry(source.camera, config, sensor, threads=threads, known=stored)
     total = _length(source, frames)
     watch = CameraWatch(source.camera, source.white, threads) if check else None
@@ -203,11 +213,19 @@ def run(
     return result
 
 
-def _known_map(path: Path, sensor: Sensor, config: Config) -> KnownPlaces:
+def _check_recognising(config: Config) -> None:
+    """Maps, to start in or to save, are made of recognisable places: refused before anything is done."""
+    if not VARIANTS[config.variant].measures_depth:
+        raise ConfigError(
+            f"The variant {config.variant} recognises no places, so it can neither use nor save a map."
+        )
     if not config.loops:
         raise ConfigError(
-            "A map is of use only where places are recognised; leave out --no-loops (loops: off)."
+            "A map needs recognised places, which are off by default; add --loops (loops: true)."
         )
+
+
+def _known_map(path: Path, sensor: Sensor) -> KnownPlaces:
     stored = read_map(path)
     check_view(stored, sensor.view, path)
     return KnownPlaces(stored.keyframes, stored.poses)

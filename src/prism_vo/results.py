@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,7 +21,7 @@ from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
-from prism_vo.trajectory import HEADERS, tum_line, write_trajectory
+from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 TRAJECTORY = "trajectory.txt"
 KEYFRAMES = "keyframes.txt"
 POINTS = "points.ply"
+QUALITY = "poses.csv"
 STATS = "stats.jsonl"
+QUALITY_HEADER = "time,frame,segment,keyframe,state,quality"
 COVARIANCES = "covariances.txt"
 REFINED_CAMERA = "camera_refined.yaml"
 COVARIANCES_HEADER = (
@@ -37,7 +40,7 @@ COVARIANCES_HEADER = (
 )
 SETTINGS = "config.yaml"
 REPORT = "report.html"
-WRITTEN = (TRAJECTORY, KEYFRAMES, POINTS, STATS, COVARIANCES, REFINED_CAMERA, SETTINGS, REPORT)
+WRITTEN = (TRAJECTORY, QUALITY, KEYFRAMES, POINTS, STATS, COVARIANCES, REFINED_CAMERA, SETTINGS, REPORT)
 
 
 class ResultsFolder:
@@ -60,6 +63,8 @@ class ResultsFolder:
         """
         self._folder = OutputFolder(path, "run", force, resume=done is not None)
         self.path, self._count = path, 0
+        self._segment = 0  # of the last pose
+        self._quality: list[FrameReport] = []
         if done is None:
             self._begin(name, frames, config, part, source)
         self._folder.mark("running")
@@ -99,7 +104,11 @@ class ResultsFolder:
     def add(self, report: FrameReport) -> None:
         """One frame: a pose line unless it is lost, and a line of statistics."""
         if report.status != "lost":
+            if report.segment != self._segment:
+                self._write(self._trajectory, segment_line(report.segment) + "\n")
+                self._segment = report.segment
             self._write(self._trajectory, tum_line(report.time, report.T_world_cam) + "\n")
+            self._quality.append(replace(report, track=None, mapping=None))
         self._write(self._stats, json.dumps(frame_statistics(report)) + "\n")
         self._count += 1
 
@@ -109,7 +118,9 @@ class ResultsFolder:
             with suppress(OSError):  # what a full disk did not take was said before
                 file.close()
         if odometry.map.frames:
-            write_trajectory(odometry.trajectory(), self.path / TRAJECTORY)
+            trajectory = odometry.trajectory()
+            write_trajectory(trajectory, self.path / TRAJECTORY)
+            write_text_atomically(self.path / QUALITY, quality_table(self._quality, trajectory))
             write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
             write_ply(odometry.cloud(), self.path / POINTS)
             write_text_atomically(self.path / COVARIANCES, covariance_lines(odometry))
@@ -138,6 +149,16 @@ def check_free(path: Path, force: bool, resume: bool = False) -> None:
     check_folder(path, "run", force, resume)
 
 
+def quality_table(reports: list[FrameReport], trajectory: Trajectory) -> str:
+    """The trajectory's companion: segment and quality of every pose, one line each, in the same order."""
+    segments = trajectory.segments if trajectory.segments is not None else np.zeros(len(trajectory), np.int32)
+    lines = [
+        f"{r.time:.17g},{r.index},{segment},{r.keyframe},{r.status},{r.quality:.4f}"
+        for r, segment in zip(reports, segments.tolist())
+    ]
+    return "\n".join([QUALITY_HEADER, *lines]) + "\n"
+
+
 def frame_statistics(report: FrameReport) -> dict[str, Any]:
     """One line of stats.jsonl."""
     out: dict[str, Any] = {
@@ -147,8 +168,11 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
         "segment": report.segment,
         "keyframe": report.keyframe,
     }
+    out["quality"] = round(report.quality, 4)
     if report.problem is not None:
         out["problem"] = report.problem
+    if report.verdict is not None and report.verdict.contradiction is not None:
+        out["contradiction"] = report.verdict.contradiction
     if report.track is not None:
         t = report.track
         out |= {
@@ -158,6 +182,7 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
             "flow": t.flow,
             "gain": t.brightness.gain,
             "offset": t.brightness.offset,
+            "zones": t.brightness.zones,
         }
     if report.mapping is not None:
         m = report.mapping

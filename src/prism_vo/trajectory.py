@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Mask
+from prism_vo.arrays import Array, Integers, Mask
 from prism_vo.atomic import write_text_atomically
 from prism_vo.bounded.files import read_text
 from prism_vo.errors import InputError
@@ -25,20 +26,28 @@ HEADERS: dict[TrajectoryFormat, str] = {
     "kitti": f"# rows of the 3x4 matrix {_POSE}; times in the file <name>_times.txt",
     "euroc": f"#timestamp [ns],p_x [m],p_y [m],p_z [m],q_w [],q_x [],q_y [],q_z []: {_POSE}",
 }
+SEGMENT = re.compile(r"# segment ([0-9]{1,9})\b")  # poses below it have a world frame of their own
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """N poses ``T_world_cam`` (N, 4, 4) at increasing ``times`` (N,) in seconds."""
+    """N poses ``T_world_cam`` (N, 4, 4) at increasing ``times`` (N,) in seconds.
+
+    ``segments`` (N,): poses of different segments have different worlds, between which nothing is known; None: one
+    world for all.
+    """
 
     times: Array
     poses: Array
+    segments: Integers | None = None
 
     def __post_init__(self) -> None:
         if self.times.ndim != 1 or self.poses.shape != (len(self.times), 4, 4):
             raise ValueError(
                 f"expected (N,) times and (N, 4, 4) poses, got {self.times.shape}, {self.poses.shape}"
             )
+        if self.segments is not None and self.segments.shape != self.times.shape:
+            raise ValueError(f"expected {self.times.shape} segments, got {self.segments.shape}")
 
     def __len__(self) -> int:
         return len(self.times)
@@ -53,18 +62,25 @@ class Trajectory:
 
     @property
     def length(self) -> float:
-        """Length of the path in metres."""
-        return float(np.linalg.norm(np.diff(self.positions, axis=0), axis=1).sum())
+        """Length of the path in metres; what lies between two segments is not known and not counted."""
+        steps = np.linalg.norm(np.diff(self.positions, axis=0), axis=1)
+        return float(steps.sum() if self.segments is None else steps[np.diff(self.segments) == 0].sum())
+
+    @property
+    def segment_count(self) -> int:
+        """Number of separate worlds."""
+        return min(len(self), 1) if self.segments is None else len(np.unique(self.segments))
 
     def select(self, which: Mask | NDArray[np.int_] | slice) -> Trajectory:
         """The poses a mask, index array or slice picks."""
-        return Trajectory(self.times[which], self.poses[which])
+        segments = None if self.segments is None else self.segments[which]
+        return Trajectory(self.times[which], self.poses[which], segments)
 
 
 def read_trajectory(path: Path | str, form: TrajectoryFormat | None = None) -> Trajectory:
     """Read a trajectory; without ``form`` columns tell TUM (8) from KITTI (12), commas EuRoC."""
     path = Path(path)
-    rows, lines, commas = _read_numbers(path)
+    rows, lines, commas, segments = _read_numbers(path)
     form = form or ("euroc" if commas else {8: "tum", 12: "kitti"}.get(rows.shape[1]))  # type: ignore[assignment]
     columns = {"tum": 8, "kitti": 12, "euroc": 8}
     if form is None or (rows.shape[1] != columns[form] and not (form == "euroc" and rows.shape[1] > 8)):
@@ -80,7 +96,7 @@ def read_trajectory(path: Path | str, form: TrajectoryFormat | None = None) -> T
         times, poses = rows[:, 0], _quaternion_poses(rows[:, 1:4], rows[:, 4:8], path, lines)
     if (backwards := np.flatnonzero(np.diff(times) <= 0)).size:
         raise InputError(f"{path}, line {lines[backwards[0] + 1]}: the time does not increase.")
-    return Trajectory(times, poses)
+    return Trajectory(times, poses, segments)
 
 
 def write_trajectory(trajectory: Trajectory, path: Path | str, form: TrajectoryFormat = "tum") -> None:
@@ -93,7 +109,18 @@ def write_trajectory(trajectory: Trajectory, path: Path | str, form: TrajectoryF
         lines = [_euroc_line(time, pose) for time, pose in trajectory]
     else:
         lines = [tum_line(time, pose) for time, pose in trajectory]
+    if trajectory.segments is not None and trajectory.segment_count > 1:
+        starts = np.flatnonzero(np.diff(trajectory.segments, prepend=-1))
+        for start in reversed(starts.tolist()):
+            lines.insert(start, segment_line(int(trajectory.segments[start])))
     write_text_atomically(path, "\n".join([HEADERS[form], *lines]) + "\n")
+
+
+def segment_line(segment: int) -> str:
+    """The comment before the poses of a segment (no newline)."""
+    return (
+        f"# segment {segment}: a world frame of its own; how it lies to those of other segments is not known"
+    )
 
 
 def tum_line(time: float, pose: Array) -> str:
@@ -110,13 +137,16 @@ def _numbers(values: Array, separator: str = " ") -> str:
     return separator.join(f"{value:.17g}" for value in values)
 
 
-def _read_numbers(path: Path) -> tuple[Array, list[int], bool]:
-    """All rows of numbers, the line each stands on, and whether commas separate them."""
+def _read_numbers(path: Path) -> tuple[Array, list[int], bool, Integers | None]:
+    """All rows of numbers, the line each stands on, whether commas separate them, and the segments of the rows."""
     text = read_text(path)
+    segment, segments = 0, []
     rows: list[list[float]] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         content = line.split("#")[0].strip()
+        if (named := SEGMENT.match(line)) is not None:
+            segment = int(named.group(1))
         if not content:
             continue
         try:
@@ -131,9 +161,11 @@ def _read_numbers(path: Path) -> tuple[Array, list[int], bool]:
             )
         rows.append(row)
         lines.append(number)
+        segments.append(segment)
     if not rows:
         raise InputError(f"{path}: holds no poses.")
-    return np.array(rows), lines, "," in text.splitlines()[lines[0] - 1]
+    apart = np.array(segments, np.int32) if len(set(segments)) > 1 else None
+    return np.array(rows), lines, "," in text.splitlines()[lines[0] - 1], apart
 
 
 def _quaternion_poses(positions: Array, quaternions: Array, path: Path, lines: list[int]) -> Array:
@@ -170,7 +202,7 @@ def _kitti_times(path: Path, count: int) -> Array:
     beside = _times_path(path)
     if not beside.is_file():
         return np.arange(count, dtype=np.float64)
-    rows, _, _ = _read_numbers(beside)
+    rows, *_ = _read_numbers(beside)
     if rows.shape != (count, 1):
         raise InputError(f"{beside}: expected {count} lines with one time each, as {path.name} has poses.")
     return rows[:, 0]

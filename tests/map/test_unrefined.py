@@ -102,8 +102,8 @@ def test_keyframes_themselves_are_not_located_again() -> None:
 def test_the_trajectory_follows_the_final_keyframes() -> None:
     frames = keyframes_along([0.0, 0.3])
     world, optimised = recorded(1, frames[1]), moved(frames[1])
-    world.follow(frames)
-    world.follow([optimised])
+    world.follow(frames, 0)
+    world.follow([optimised], 0)
     pose = world.trajectory(VIEW).poses[0]
     expected = se3.inverse(AWAY @ optimised.pose)  # the view of these tests sits at the camera's origin
     assert VIEW.z0 == 0.0

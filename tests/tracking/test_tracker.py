@@ -45,7 +45,7 @@ def frame_of(image: np.ndarray, exposure: float | None = None) -> Frame:
 def test_motions_of_several_pixels_are_found_from_rest(motion: list[float]) -> None:
     tracker, reference = setting()
     pose = se3.exp(np.array(motion))
-    track = tracker.align(pyramid(pose, 1.15, 4.0), reference, [np.eye(4)], Brightness())
+    track = tracker.align(pyramid(pose, 1.15, 4.0), reference, [np.eye(4)], [Brightness()])
     error = se3.log(track.T_frame_ref @ se3.inverse(pose))
     assert track.ok
     assert np.linalg.norm(error[:3]) < 1e-3 and np.linalg.norm(error[3:]) < 1e-3
@@ -61,7 +61,7 @@ def test_the_best_of_several_guesses_wins() -> None:
         se3.exp(np.array([0, 0, 0, 0.2, 0, 0.1])),
         se3.exp(np.array([0.09, 0, 0, 0, 0.14, 0])),
     ]
-    track = tracker.align(pyramid(pose), reference, guesses, Brightness())
+    track = tracker.align(pyramid(pose), reference, guesses, [Brightness()])
     assert track.ok
     assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(pose))) < 2e-3
 
@@ -78,7 +78,7 @@ def test_images_that_show_something_else_are_not_tracked(kind: str) -> None:
     }
     image = images[kind].astype(np.float32)
     guesses = Motion().guesses(reference.T_view_world, rotations=True)
-    assert not tracker.align(tracker.pyramid(image), reference, guesses, Brightness()).ok
+    assert not tracker.align(tracker.pyramid(image), reference, guesses, [Brightness()]).ok
     assert not tracker.track(frame_of(image), reference, Motion()).ok
 
 
@@ -87,7 +87,7 @@ def test_a_dull_image_of_something_else_is_not_tracked_although_every_residual_i
     scene, other = (SmoothScene.build(seed, finest=0.1, contrast=6.0) for seed in (2, 77))
     tracker, reference = setting(scene)
     same, foreign = (
-        tracker.align(tracker.pyramid(s.image(VIEW, np.eye(4))[0]), reference, [np.eye(4)], Brightness())
+        tracker.align(tracker.pyramid(s.image(VIEW, np.eye(4))[0]), reference, [np.eye(4)], [Brightness()])
         for s in (scene, other)
     )
     assert same.ok and not foreign.ok
@@ -128,7 +128,7 @@ def test_a_turn_that_no_motion_foretold_is_found_by_the_wider_guesses() -> None:
     turn = se3.exp(np.array([0.0, 0.0, 0.0, 0.0, 0.1, 0.0]))
     frame = frame_of(SCENE.image(VIEW, turn)[0])
     plain = Motion().guesses(reference.T_view_world, rotations=False)
-    assert not tracker.align(frame.pyramid, reference, plain, Brightness()).ok
+    assert not tracker.align(frame.pyramid, reference, plain, [Brightness()]).ok
     track = tracker.track(frame, reference, Motion())
     assert track.ok
     assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(turn))) < 2e-3

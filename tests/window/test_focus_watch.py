@@ -9,8 +9,7 @@ from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
 from prism_vo.window.focus_step import FocusStep
-from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
-from prism_vo.window.uncertainty import OPTIMISM
+from prism_vo.window.focus_watch import OPTIMISM, FocusEstimate, FocusWatch, honest_sigma
 
 CAMERA = PlenopticCamera.from_calibration(preset_camera("mini"))
 FOCUS = FocusModel.of(CAMERA.view("central"), CAMERA)

@@ -39,7 +39,7 @@ def test_a_keyframe_hardly_seen_any_more_leaves() -> None:
 
 def test_a_keyframe_of_another_brightness_leaves() -> None:
     frames = keyframes_along([0, 1, 2, 3, 4])
-    frames[2] = replace(frames[2], base_affine=np.array([0.8, 0.0]))
+    frames[2] = replace(frames[2], base_affine=np.array([2.2, 0.0]))
     assert choose_leaving(frames, seen_points(5), 7) == [2]
 
 

@@ -19,7 +19,7 @@ from prism_vo.types import InputFrame
 KEYFRAMES = 5  # between checkpoints, at least
 MOST_TIME = 0.02  # of the run's, spent on them
 # made anew from camera, settings and recording; all other attributes are state
-REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "places")
+REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "judge", "places")
 REBUILT_IN_SELECTOR = ("view", "measure", "config", "contrast", "watch", "executor")
 
 
@@ -129,4 +129,7 @@ def _state(owner: object, rebuilt: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _shared(odometry: Odometry) -> dict[str, object]:
-    return {name: getattr(odometry, name) for name in REBUILT}
+    found = {name: getattr(odometry, name) for name in REBUILT}
+    return {
+        name: value for name, value in found.items() if value is not None
+    }  # None would stand for every None

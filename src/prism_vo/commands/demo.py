@@ -45,7 +45,7 @@ def demo(
         result = _simulate_and_run(out, scene, frames, camera, say)
     print_summary(result)
     print(f"Report: {(out / RESULTS / 'report.html').resolve()}")
-    return 0 if result.lost == 0 and result.segments == 1 else 3
+    return result.exit_code
 
 
 def _clear(out: Path) -> None:

@@ -37,7 +37,8 @@ def print_summary(result: RunResult) -> None:
     if m is not None:
         se3, sim3 = m.se3, m.sim3
         metric = f"{1e3 * se3.rmse_t:.2f} mm = {se3.rmse_t_percent:.3f} % of the path, {se3.rmse_r_deg:.3f}°"
-        table.add_row("error, SE(3) aligned, scale not fitted", metric)
+        apart = ", each segment by itself" if m.segments > 1 else ""
+        table.add_row(f"error, SE(3) aligned, scale not fitted{apart}", metric)
         table.add_row(
             "error, Sim(3) aligned (shape alone)", f"{1e3 * sim3.rmse_t:.2f} mm = {sim3.rmse_t_percent:.3f} %"
         )
@@ -55,9 +56,10 @@ def print_summary(result: RunResult) -> None:
 def _states(result: RunResult) -> str:
     if result.lost == 0 and result.segments == 1:
         return "every frame has a pose"
-    pairs = zip(result.reports, result.reports[1:])
-    starts = [after.index for before, after in pairs if after.segment > before.segment >= 0]
-    restarted = f"; started again at frame {', '.join(map(str, starts))}" if starts else ""
+    worlds = [result.world_of(r) for r in result.reports]
+    pairs = zip(worlds, worlds[1:], result.reports[1:])
+    starts = [report.index for before, after, report in pairs if after > before >= 0]
+    restarted = f"; started again in another world at frame {', '.join(map(str, starts))}" if starts else ""
     unread = len(result.unreadable)
     damaged = f", {unread} of them could not be read" if unread else ""
     return f"{counted(result.lost)} without a pose{damaged}{restarted}"

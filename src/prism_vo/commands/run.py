@@ -61,11 +61,11 @@ def run(
     seed
         Seed of the point selection.
     loops
-        Recognise places: close loops, find lost frames anywhere on the path, join segments. --no-loops: odometry alone.
+        Recognise places: close loops, find lost frames anywhere on the path, join segments. Default: odometry alone.
     map_
-        A map of an earlier run: start localised in it, in its world.
+        A map of an earlier run: start localised in it, in its world. Needs --loops.
     save_map
-        Write the map of this run, for --map and `prism-vo view`.
+        Write the map of this run, for --map and `prism-vo view`. Needs --loops.
     start
         First frame, counted from 0; indices and times stay those of the recording.
     frames
@@ -152,7 +152,7 @@ def run(
         )
     if not quiet and not log_json:
         print_summary(result)
-    return 3 if result.lost or result.segments > 1 else 0
+    return result.exit_code
 
 
 def free_folder(parent: Path, name: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Integers
 from prism_vo.errors import DegenerateError
 
 
@@ -22,6 +22,8 @@ class TrajectoryLike(Protocol):
     @property
     def poses(self) -> Array: ...
 
+    # Those that are pieced together may also have ``segments`` (N,): poses of different ones have different worlds.
+
 
 @dataclass(frozen=True)
 class PoseSeries:
@@ -29,6 +31,7 @@ class PoseSeries:
 
     times: Array  # (N,) s
     poses: Array  # (N, 4, 4)
+    segments: Integers | None = None  # (N,); None: one world for all
 
     def __post_init__(self) -> None:
         if self.poses.shape != (len(self.times), 4, 4):
@@ -49,12 +52,25 @@ class PoseSeries:
 
     def take(self, indices: NDArray[np.intp] | slice) -> PoseSeries:
         """The poses at ``indices``, in that order (ascending)."""
-        return PoseSeries(self.times[indices], self.poses[indices])
+        segments = None if self.segments is None else self.segments[indices]
+        return PoseSeries(self.times[indices], self.poses[indices], segments)
+
+    def worlds(self) -> list[NDArray[np.intp]]:
+        """Indices of the poses that share a world, the largest group first."""
+        if self.segments is None:
+            return [np.arange(len(self.times))]
+        groups = [np.flatnonzero(self.segments == s) for s in np.unique(self.segments)]
+        return sorted(groups, key=len, reverse=True)
 
 
 def as_series(trajectory: TrajectoryLike) -> PoseSeries:
     """Any trajectory as float64 arrays, checked."""
-    return PoseSeries(np.asarray(trajectory.times, np.float64), np.asarray(trajectory.poses, np.float64))
+    segments = getattr(trajectory, "segments", None)
+    return PoseSeries(
+        np.asarray(trajectory.times, np.float64),
+        np.asarray(trajectory.poses, np.float64),
+        None if segments is None or len(np.unique(segments)) < 2 else np.asarray(segments, np.int32),
+    )
 
 
 def nearest(times: Array, wanted: Array) -> NDArray[np.intp]:

@@ -22,6 +22,7 @@ Alignment = Literal["SE(3)", "Sim(3)"]
 
 MIN_POSES = 3
 FULL_COLLINEAR_RATIO = 1e-4  # over a whole path: only what is a straight line to the precision of its file
+SEGMENT_COLLINEAR_RATIO = 1e-2  # of a segment: those that are straighter are aligned by a pose
 RPE_TOLERANCE = 0.1  # a pair of poses counts as delta apart within this share of delta
 
 
@@ -40,7 +41,7 @@ class AlignedError:
     """Absolute pose error after one alignment. ``rmse_t`` is what others call ATE."""
 
     alignment: Alignment
-    transform: se3.Similarity  # estimate → ground truth
+    transform: se3.Similarity  # estimate → ground truth; that of the largest segment
     rmse_t: float  # m
     rmse_t_percent: float  # of the ground-truth path
     rmse_r_deg: float
@@ -57,7 +58,7 @@ class TrajectoryMetrics:
 
     se3: AlignedError
     sim3: AlignedError
-    scale: float  # factor that takes the estimate to true size (Sim(3) over all matched poses)
+    scale: float  # factor that takes the estimate to true size (Sim(3) over all matched poses of the largest segment)
     path_length: float  # m, ground truth over the matched poses (scaled estimate where truth has a gap)
     matched: int
     estimated: int
@@ -65,6 +66,7 @@ class TrajectoryMetrics:
     drift: loop.Drift | None
     drift_refusal: str  # why there is no drift, else empty
     times: Array  # (N,) of the matched poses
+    segments: int = 1  # separate worlds among them; each is aligned by itself
 
     @property
     def scale_error(self) -> float:
@@ -100,14 +102,15 @@ def evaluate_trajectory(
     span = float(all_true.times[0]), float(all_true.times[-1])
     sparse = len(chosen) < loop.SPARSE * len(all_true.times) and gap is None
     drift, refusal = _drift_or_reason(est, true, all_estimated, gap, segment_share, span if sparse else None)
-    sim3 = se3.align(est.positions, true.positions, with_scale=True)
+    scale = _alignment(est, true, est.worlds()[0], "Sim(3)").scale
     length = loop.path_length(true.positions)
     if gap is not None:
-        length = sim3.scale * loop.path_length(all_estimated.positions)
+        worlds = all_estimated.worlds()
+        length = scale * sum(loop.path_length(all_estimated.positions[world]) for world in worlds)
     return TrajectoryMetrics(
         se3=absolute_error(est, true, "SE(3)", length, rpe_delta, gap),
         sim3=absolute_error(est, true, "Sim(3)", length, rpe_delta, gap),
-        scale=sim3.scale,
+        scale=scale,
         path_length=length,
         matched=len(chosen),
         estimated=len(all_estimated.times),
@@ -115,6 +118,7 @@ def evaluate_trajectory(
         drift=drift,
         drift_refusal=refusal,
         times=est.times,
+        segments=len(est.worlds()),
     )
 
 
@@ -126,6 +130,9 @@ def _drift_or_reason(
     share: float,
     sparse_span: tuple[float, float] | None,
 ) -> tuple[loop.Drift | None, str]:
+    worlds = len(est.worlds())
+    if worlds > 1:
+        return None, f"the estimate has {worlds} segments, each in its own world; drift needs one."
     try:
         if sparse_span is not None:
             segments = loop.sparse_segments(true.times, sparse_span, share)
@@ -147,23 +154,42 @@ def absolute_error(
     rpe_delta: float,
     gap: tuple[float, float] | None = None,
 ) -> AlignedError:
-    """Absolute and relative pose error of matched poses after least-squares alignment of the positions."""
-    t = se3.align(est.positions, true.positions, with_scale=alignment == "Sim(3)")
-    moved = apply_similarity(t, est.poses)
+    """Absolute and relative pose error of matched poses after least-squares alignment of the positions, those of each
+    segment by themselves."""
+    worlds = est.worlds()
+    transforms = [_alignment(est, true, world, alignment) for world in worlds]
+    moved = est.poses.copy()
+    for world, transform in zip(worlds, transforms):
+        moved[world] = apply_similarity(transform, est.poses[world])
     errors_t = np.linalg.norm(moved[:, :3, 3] - true.positions, axis=1)
     errors_r = rotation_angles_deg(_transposed(true.poses[:, :3, :3]) @ moved[:, :3, :3])
     return AlignedError(
         alignment=alignment,
-        transform=t,
+        transform=transforms[0],
         rmse_t=_rms(errors_t),
         rmse_t_percent=100.0 * _rms(errors_t) / length,
         rmse_r_deg=_rms(errors_r),
         median_t=float(np.median(errors_t)),
         max_t=float(errors_t.max()),
-        relative=relative_error(PoseSeries(true.times, moved), true, rpe_delta, gap),
+        relative=relative_error(PoseSeries(true.times, moved, est.segments), true, rpe_delta, gap),
         errors_t=errors_t,
         errors_r_deg=errors_r,
     )
+
+
+def _alignment(
+    est: PoseSeries, true: PoseSeries, world: NDArray[np.intp], alignment: Alignment
+) -> se3.Similarity:
+    """Of the poses of one world; of so few that positions leave the rotation open, by the pose in their middle."""
+    ours, theirs = est.positions[world], true.positions[world]
+    try:
+        if est.segments is not None:
+            loop.require_spread(theirs, "a segment", SEGMENT_COLLINEAR_RATIO)
+        return se3.align(ours, theirs, with_scale=alignment == "Sim(3)")
+    except DegenerateError:
+        middle = world[len(world) // 2]
+        moved = true.poses[middle] @ se3.inverse(est.poses[middle])
+        return se3.Similarity(1.0, moved[:3, :3], moved[:3, 3])
 
 
 def relative_error(
@@ -174,6 +200,9 @@ def relative_error(
     if gap is not None:
         inside = (true.times[first] <= gap[0]) == (true.times[second] <= gap[0])
         first, second = first[inside], second[inside]
+    if est.segments is not None:
+        together = est.segments[first] == est.segments[second]
+        first, second = first[together], second[together]
     if len(first) == 0:
         return None
     true_motion = np.linalg.inv(true.poses[first]) @ true.poses[second]

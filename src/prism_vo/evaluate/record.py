@@ -17,6 +17,7 @@ def metrics_record(metrics: TrajectoryMetrics) -> Record:
         "matched_poses": metrics.matched,
         "estimated_poses": metrics.estimated,
         "covered": metrics.covered,
+        "segments": metrics.segments,
         "path_length_m": metrics.path_length,
         "scale": metrics.scale,
         "scale_error": metrics.scale_error,

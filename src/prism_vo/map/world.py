@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Integers
 from prism_vo.cloud import PointCloud
 from prism_vo.map.points import to_cloud
 from prism_vo.map.smoothing import smoothed
@@ -32,6 +32,9 @@ class Map:
 
     T_view_world: dict[int, Array] = field(default_factory=dict)
     keyframe_times: dict[int, float] = field(default_factory=dict)
+    segment_of: dict[int, int] = field(
+        default_factory=dict
+    )  # keyframe → segment; each has its own world frame
     conditionals: list[ConditionalPoses] = field(default_factory=list)
     cameras: dict[int, Array] = field(
         default_factory=dict
@@ -80,11 +83,12 @@ class Map:
         """The camera's numbers since a keyframe, as they are now."""
         self.cameras[since] = numbers
 
-    def follow(self, keyframes: Iterable[Keyframe]) -> None:
-        """The poses of the keyframes in the window, as they are now."""
+    def follow(self, keyframes: Iterable[Keyframe], segment: int) -> None:
+        """The poses of the keyframes in the window, as they are now, in the world of a segment."""
         for keyframe in keyframes:
             self.T_view_world[keyframe.id] = keyframe.pose
             self.keyframe_times[keyframe.id] = keyframe.time
+            self.segment_of[keyframe.id] = segment
             if keyframe.covariance is not None:
                 self.covariances[keyframe.id] = keyframe.covariance
 
@@ -103,7 +107,11 @@ class Map:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
         poses = [camera_pose(view, f.T_frame_ref @ keyframes[f.keyframe]) for f in self.frames]
-        return Trajectory(np.array([f.time for f in self.frames]), np.array(poses).reshape(-1, 4, 4))
+        return Trajectory(
+            np.array([f.time for f in self.frames]),
+            np.array(poses).reshape(-1, 4, 4),
+            self._segments([f.keyframe for f in self.frames]),
+        )
 
     def pose_covariances(self) -> Array:
         """Of every pose of :meth:`trajectory` (N, 6, 6): position (m), then rotation (rad), about the world's axes.
@@ -128,7 +136,12 @@ class Map:
         keyframes = self.poses()
         ids = sorted(keyframes)
         poses = np.array([camera_pose(view, keyframes[k]) for k in ids]).reshape(-1, 4, 4)
-        return Trajectory(np.array([self.keyframe_times[k] for k in ids]), poses)
+        return Trajectory(np.array([self.keyframe_times[k] for k in ids]), poses, self._segments(ids))
+
+    def _segments(self, keyframes: Iterable[int]) -> Integers:
+        """Of keyframes; those that a place seen again joined have one world."""
+        begun = [self.segment_of.get(k, 0) for k in keyframes]
+        return np.array([self.corrections.joined.get(s, s) for s in begun], np.int32)
 
     def cloud(self, view: FocusedView, current: FinishedPoints) -> PointCloud:
         """Finished points and those still in the window, in the world frame."""

@@ -15,8 +15,8 @@ from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.places.keyframe import CompactKeyframe, pattern_rays
 from prism_vo.tracking.align import Alignment, ReferencePixels, RobustWeights, align_level
-from prism_vo.tracking.brightness import Brightness
-from prism_vo.tracking.reference import KeyframeDepth, Reference
+from prism_vo.tracking.brightness import LEAST_SEEN, Blurred, Brightness, Seen
+from prism_vo.tracking.reference import BRIGHTNESS_LEVEL, KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
 
@@ -29,7 +29,7 @@ class Aligned:
     """One keyframe's points in another's image."""
 
     T_image_points: Array
-    brightness: Brightness
+    correlation: float  # of all that is seen in both images, whatever gain and offset
     rms: float  # grey levels, on the kept image
     visible: float  # share of the points
     inliers: float  # share of those that fit
@@ -87,7 +87,7 @@ class Aligner:
     def align(self, points: Posable, image: Posable, guesses: list[Array], gain: float) -> Aligned:
         """The points of one keyframe in the image of another, from guesses of T_image_points."""
         tracker = self.tracker(image.keyframe.level)
-        track = tracker.align(image.pyramid, points.reference, guesses, Brightness(gain))
+        track = tracker.align(image.pyramid, points.reference, guesses, [Brightness(gain)])
         found = self._on(
             image.pyramid[0], image.keyframe.level, points.reference.levels[0], track.T_frame_ref, track
         )
@@ -96,7 +96,7 @@ class Aligner:
             found = self._on(image.finer[level], level, pixels, found.T_frame_ref, track)
         return Aligned(
             found.T_frame_ref,
-            track.brightness,
+            _correlation(points.reference, image.pyramid, track.T_frame_ref),
             track.rms,
             track.visible,
             track.inliers,
@@ -111,6 +111,13 @@ class Aligner:
         c = self.config
         weights = RobustWeights.of(c.image_sigma, c.huber, c.cutoff)
         return align_level(image, self.levels[level], pixels, start, track.brightness, weights, c.iterations)
+
+
+def _correlation(reference: Reference, pyramid: list[Floats], pose: Array) -> float:
+    """Of the whole image: tracking forgives zones that something covers, recognising a place must not."""
+    smooth, plane = Blurred.of(pyramid[BRIGHTNESS_LEVEL]), reference.planes[BRIGHTNESS_LEVEL]
+    seen = Seen.at(smooth, plane, reference.light, pose)
+    return seen.match() if len(seen) >= LEAST_SEEN else 0.0
 
 
 def _reduced(view: FocusedView, level: Pinhole) -> FocusedView:

@@ -132,7 +132,7 @@ def _judged(
         "feature_share": len(matched.rows_a) / matched.matches,
         "visible": min(forward.visible, backward.visible),
         "inliers": min(forward.inliers, backward.inliers),
-        "correlation": min(forward.brightness.match, backward.brightness.match),
+        "correlation": min(forward.correlation, backward.correlation),
         "rms": max(forward.rms, backward.rms),
         "flow": flow,
         "depth_share": share,

@@ -53,9 +53,13 @@ def error_table(
                     number(100 * result.scale_error),
                 )
             )
-    return Table(
-        "Absolute and relative pose error", columns, tuple(rows), ALIGNMENT_NOTE.format(delta=rpe_delta)
-    )
+    apart = [
+        f"{name}: {result.segments} segments in worlds of their own, each aligned by itself."
+        for name, result in results.items()
+        if result.segments > 1
+    ]
+    note = " ".join([ALIGNMENT_NOTE.format(delta=rpe_delta), *apart])
+    return Table("Absolute and relative pose error", columns, tuple(rows), note)
 
 
 def drift_table(results: Mapping[str, TrajectoryMetrics]) -> Table:

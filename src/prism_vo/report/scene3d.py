@@ -75,8 +75,10 @@ def _thinned(cloud: PointCloud) -> PointCloud:
 
 def _segments(result: RunResult) -> list[Array]:
     """Positions of the tracked frames, one line a segment: a new start is not joined to the old end."""
-    segments = np.array([r.segment for r in result.reports if r.status != "lost"])
-    return [result.trajectory.positions[segments == s] for s in np.unique(segments)]
+    trajectory = result.trajectory
+    if trajectory.segments is None:
+        return [trajectory.positions]
+    return [trajectory.positions[trajectory.segments == s] for s in np.unique(trajectory.segments)]
 
 
 def _extent(points: Array, path: Array) -> tuple[Array, float, float]:

@@ -17,15 +17,28 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.optics.pinhole import Pinhole
 
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
 TRIM = 3.0  # robust σ
 LEAST_MATCH = 0.6  # correlation below which the images do not show the same thing
+PARTLY_MATCH = 0.9  # correlation below which only those zones of the image are used that agree
+ZONES = 4  # along each side of the image
+ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
+COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
+LEAST_IN_ZONE = 12  # pixels that a zone is judged by
+LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
+FEWEST_ZONES = 4  # that can be judged; below it the image is judged as a whole
+LEAST_SEEN = 50  # reference pixels in view
 LARGEST_GAIN = 8.0  # and its inverse
+LEAST_CONTRAST = 0.2  # gain below which the noise of the sensor is what residuals are made of
+MIDDLE = (0.1, 0.9)  # quantiles between which grey levels are averaged
+SAME_LIGHT = 0.1  # difference of log gains that a track bridges by itself
+TRIED_GAINS = (0.15, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5, 4.0)  # where the means of the images do not help either
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,12 @@ class Brightness:
     gain: float = 1.0
     offset: float = 0.0
     match: float = 1.0
+    zones: float = 1.0  # share of the zones of the image in which the two show the same
+
+    @property
+    def contrast(self) -> float:
+        """Factor on residuals that is due to the gain alone: what is judged must not depend on the exposure."""
+        return float(np.clip(self.gain, LEAST_CONTRAST, LARGEST_GAIN))
 
 
 @dataclass(frozen=True)
@@ -60,9 +79,110 @@ class Blurred:
         return cls(value, np.asarray(cv2.Laplacian(value, cv2.CV_32F, ksize=1), dtype=np.float32))
 
 
+def middle_level(image: Floats) -> float:
+    """Mean grey level of an (h, w, 3) pyramid level without its darkest and brightest pixels."""
+    values = np.sort(image[..., 0], axis=None)
+    low, high = (int(share * len(values)) for share in MIDDLE)
+    return float(values[low:high].mean())
+
+
+def likely_brightness(level: float, reference_level: float, predicted: Brightness) -> list[Brightness]:
+    """Where to start: as predicted, and, if that differs, as the mean grey levels of the two images say."""
+    ratio = level / max(reference_level, 1e-3)
+    if not 1.0 / LARGEST_GAIN < ratio < LARGEST_GAIN or abs(np.log(ratio / predicted.gain)) < SAME_LIGHT:
+        return [predicted]
+    return [predicted, Brightness(ratio)]
+
+
+def any_gain() -> list[Brightness]:
+    """Starts that cover every gain a camera can have."""
+    return [Brightness(gain) for gain in TRIED_GAINS]
+
+
 def blurred(image: Floats) -> Floats:
     """Intensity channel of a pyramid level, blurred."""
     return np.asarray(cv2.GaussianBlur(np.ascontiguousarray(image[..., 0]), (0, 0), BLUR), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The visible reference pixels (N,): where they lie on the level, their grey levels there and in the reference."""
+
+    x: Array
+    y: Array
+    reference: Array
+    frame: Array
+
+    @classmethod
+    def at(cls, smooth: Blurred, level: Pinhole, reference: BrightnessReference, T_frame_ref: Array) -> Seen:
+        """Looked up at a pose."""
+        p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
+        z = np.maximum(p[:, 2], 1e-3)
+        x, y = level.project(np.column_stack([p[:, :2], z]))
+        inside = level.contains(x, y, MARGIN)
+        if not inside.any():
+            return cls(*(np.zeros(0) for _ in range(4)))
+        column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)
+        seen = cv2.remap(smooth.value, column, row, cv2.INTER_LANCZOS4)[
+            :, 0
+        ]  # linear loses 1–2 % of contrast
+        wider = cv2.remap(smooth.laplacian, column, row, cv2.INTER_LINEAR)[:, 0]
+        magnified = np.clip(z[inside], 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
+        new = seen + (magnified - 1.0) * (0.5 * BLUR**2) * wider
+        return cls(x[inside], y[inside], reference.color[inside].astype(np.float64), new)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def where(self, which: Mask) -> Seen:
+        """Some of them."""
+        return Seen(self.x[which], self.y[which], self.reference[which], self.frame[which])
+
+    def match(self) -> float:
+        """How well the two images correlate."""
+        return _correlation(self.reference, self.frame)
+
+    def agreement(self, level: Pinhole) -> ZoneAgreement:
+        """Which zones of the image show the same in both.
+
+        A pose that is right fits everywhere but where something covers the scene; one that is wrong fits nowhere well.
+        Zones without texture say nothing.
+        """
+        zone = zone_of(self.x, self.y, level)
+        counts = np.bincount(zone, minlength=ZONES**2)
+
+        def mean(values: Array) -> Array:
+            return np.bincount(zone, values, ZONES**2) / np.maximum(counts, 1)
+
+        a, b = self.reference, self.frame
+        mean_a, mean_b = mean(a), mean(b)
+        spread_a = np.maximum(mean(a * a) - mean_a**2, 0.0)
+        spread_b = np.maximum(mean(b * b) - mean_b**2, 0.0)
+        r = (mean(a * b) - mean_a * mean_b) / np.sqrt(np.maximum(spread_a * spread_b, 1e-6))
+        judged = (counts >= LEAST_IN_ZONE) & (spread_a > LEAST_TEXTURE**2)
+        if judged.sum() < FEWEST_ZONES:
+            return ZoneAgreement(float(self.match() > ZONE_MATCH), np.zeros(ZONES**2, np.bool_))
+        covered = judged & (r <= ZONE_MATCH)
+        return ZoneAgreement(float(1.0 - covered.sum() / judged.sum()), covered)
+
+
+@dataclass(frozen=True)
+class ZoneAgreement:
+    """Zones of an image against the reference."""
+
+    share: float  # of the judged zones, those that show the same
+    covered: Mask  # (ZONES²,): those that do not
+
+    def uncovered(self, x: Array | Floats, y: Array | Floats, level: Pinhole) -> Mask:
+        """Which pixels (N,) of a level lie in no covered zone."""
+        return np.asarray(~self.covered[zone_of(x, y, level)])
+
+
+def zone_of(x: Array | Floats, y: Array | Floats, level: Pinhole) -> NDArray[np.intp]:
+    """Number of the zone that each pixel (N,) of a level lies in."""
+    column = np.clip((x * ZONES / level.width).astype(np.intp), 0, ZONES - 1)
+    row = np.clip((y * ZONES / level.height).astype(np.intp), 0, ZONES - 1)
+    return np.asarray(row * ZONES + column)
 
 
 def measure_brightness(
@@ -70,24 +190,23 @@ def measure_brightness(
 ) -> Brightness:
     """Gain and offset at a pose: trimmed reduced major axis over the visible reference pixels.
 
-    Where the images do not correlate, any gain would fit (0 explains a black frame), so the start is kept.
+    Where the images do not correlate, any gain would fit (0 explains a black frame), so the start is kept; where only
+    some zones do, those alone are looked at.
     """
-    p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
-    z = np.maximum(p[:, 2], 1e-3)
-    x, y = level.project(np.column_stack([p[:, :2], z]))
-    inside = level.contains(x, y, MARGIN)
-    if inside.sum() < 50:
-        return replace(start, match=0.0)
-    column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)
-    seen = cv2.remap(smooth.value, column, row, cv2.INTER_LANCZOS4)[:, 0]  # linear loses 1–2 % of contrast
-    wider = cv2.remap(smooth.laplacian, column, row, cv2.INTER_LINEAR)[:, 0]
-    magnified = np.clip(z[inside], 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
-    new = seen + (magnified - 1.0) * (0.5 * BLUR**2) * wider
-    ref = reference.color[inside].astype(np.float64)
-    match = _correlation(ref, new)
-    result = start = replace(start, match=match)
-    if match < LEAST_MATCH:
-        return start
+    seen = Seen.at(smooth, level, reference, T_frame_ref)
+    if len(seen) < LEAST_SEEN:
+        return replace(start, match=0.0, zones=0.0)
+    zones = seen.agreement(level)
+    match = seen.match()
+    if match < PARTLY_MATCH and (fits := zones.uncovered(seen.x, seen.y, level)).sum() >= LEAST_SEEN:
+        seen = seen.where(fits)
+        match = seen.match()
+    start = replace(start, match=match, zones=zones.share)
+    return start if match < LEAST_MATCH else _fitted(seen, start)
+
+
+def _fitted(seen: Seen, start: Brightness) -> Brightness:
+    ref, new, result = seen.reference, seen.frame, start
     kept = np.zeros(len(ref), np.bool_)
     for _ in range(4):
         residual = new - result.gain * ref - result.offset
@@ -96,12 +215,12 @@ def measure_brightness(
         if np.array_equal(keep, kept):
             break
         kept, a, b = keep, ref[keep], new[keep]
-        if len(a) < 50 or a.std() < 1.0:
+        if len(a) < LEAST_SEEN or a.std() < 1.0:
             return start
         gain = float(b.std() / a.std())
-        result = Brightness(gain, float(b.mean() - gain * a.mean()), match)
+        result = replace(start, gain=gain, offset=float(b.mean() - gain * a.mean()))
     if not 1.0 / LARGEST_GAIN < result.gain < LARGEST_GAIN:
-        return replace(start, match=0.0)
+        return replace(start, match=0.0, zones=0.0)
     return result
 
 

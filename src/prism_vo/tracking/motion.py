@@ -25,7 +25,9 @@ class Motion:
     brightness: Brightness = field(default_factory=Brightness)  # of it, against the reference
     exposure: float = UNKNOWN_EXPOSURE
     expected: Expected = field(default_factory=Expected)  # residuals of the last track that was believed
-    first_rms: float | None = None  # residual of the first frame tracked against the present reference
+    first_rms: float | None = (
+        None  # relative residual of the first frame tracked against the present reference
+    )
     lost: int = 0  # frames since the last one with a pose
 
     def after(self, posed: PosedFrame, track: Track) -> Motion:
@@ -35,8 +37,8 @@ class Motion:
             posed.T_view_world @ se3.inverse(self.T_view_world),
             track.brightness,
             posed.frame.exposure,
-            Expected(track.rms, track.coarse_rms),
-            track.rms if self.first_rms is None else self.first_rms,
+            track.expected_next(self.expected),
+            track.relative_rms if self.first_rms is None else self.first_rms,
         )
 
     def after_loss(self) -> Motion:
@@ -44,9 +46,14 @@ class Motion:
         return replace(self, step=np.eye(4), lost=self.lost + 1)
 
     def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
-        """The last frame became the reference, and its pose was optimised."""
+        """The last frame became the reference, and its pose was optimised; residuals are now in its grey levels."""
         return replace(
-            self, T_view_world=T_view_world, brightness=Brightness(), exposure=exposure, first_rms=None
+            self,
+            T_view_world=T_view_world,
+            brightness=Brightness(),
+            exposure=exposure,
+            expected=self.expected.at_gain(self.brightness.contrast),
+            first_rms=None,
         )
 
     def moved_to(self, T_view_world: Array) -> Motion:
@@ -59,11 +66,8 @@ class Motion:
 
     def recovered(self, track: Track) -> Motion:
         """A pose was found again, against an older keyframe: where the frame came from is not known."""
-        return replace(self, step=np.eye(4), expected=Expected(track.rms, track.coarse_rms), lost=0)
-
-    def restarted(self) -> Motion:
-        """A new segment begins where the camera was last seen; nothing else is carried over."""
-        return Motion(self.T_view_world)
+        expected = track.expected_next(self.expected)
+        return replace(self, step=np.eye(4), brightness=track.brightness, expected=expected, lost=0)
 
     def brightness_at(self, exposure: float) -> Brightness:
         """What the brightness of a frame of this exposure against the reference should be."""

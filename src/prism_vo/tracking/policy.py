@@ -10,12 +10,22 @@ from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.track import Track
 
 TRANSLATION_SHARE = 0.67  # of the flow that counts; the rest is that of translation and rotation together
-BRIGHTNESS_WEIGHT = 2.0  # a change by a factor of exp(1/2) asks for a keyframe, however small the motion
+BRIGHTNESS_WEIGHT = (
+    0.5  # a change by a factor of exp(1) shortens the distance at which a keyframe is due by a third
+)
+COVERED_DISTANCE = 1.7  # times the usual distance, and …
+COVERED_VISIBLE = 0.5  # … share of the reference in view, at which a keyframe is due all the same
 
 
 def wants_keyframe(track: Track, motion: Motion, config: TrackConfig) -> bool:
     """Far from the reference, much brighter or darker, mostly out of view, or fitting worse and worse."""
     flow = TRANSLATION_SHARE * track.flow_translation + (1.0 - TRANSLATION_SHARE) * track.flow
-    distance = flow / config.keyframe_flow + BRIGHTNESS_WEIGHT * abs(np.log(track.brightness.gain))
-    grown = motion.first_rms is not None and track.rms > config.keyframe_rms_growth * motion.first_rms
+    # a flickering light alone asks for none: two images a gain apart show the same
+    distance = flow / config.keyframe_flow * (1.0 + BRIGHTNESS_WEIGHT * abs(np.log(track.brightness.gain)))
+    if track.covered is not None:
+        # what covers the scene would become part of the map: keep to the reference while it is any good
+        return bool(distance > COVERED_DISTANCE or track.visible < COVERED_VISIBLE)
+    grown = (
+        motion.first_rms is not None and track.relative_rms > config.keyframe_rms_growth * motion.first_rms
+    )
     return bool(distance > 1.0 or grown or track.visible < config.keyframe_visible)

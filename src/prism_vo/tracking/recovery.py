@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_vo import se3
+from prism_vo.optics.view import FocusedView
 from prism_vo.tracking.brightness import Brightness
+from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.tracking.track import Track
@@ -17,6 +19,7 @@ from prism_vo.tracking.tracker import Tracker
 from prism_vo.types import Frame, PosedFrame
 
 LEAST_PIXELS = 100  # with known depth, for a keyframe to be tried
+LEAST_ZONES = 0.5  # and so is that of the image's zones that show the same
 LEAST_INLIERS = 0.7  # more than a track needs that continues a motion: here there is none to confirm it
 
 
@@ -26,19 +29,28 @@ class Recovery:
 
     posed: PosedFrame
     track: Track
+    verdict: Verdict
 
 
 def relocate(
-    tracker: Tracker, frame: Frame, keyframes: Iterable[KeyframeDepth], motion: Motion
+    tracker: Tracker,
+    judge: Judge,
+    frame: Frame,
+    view: FocusedView,
+    keyframes: Iterable[KeyframeDepth],
+    motion: Motion,
 ) -> Recovery | None:
-    """Align with each keyframe from the last pose and from the keyframe's own."""
+    """Align with each keyframe from the last pose and from the keyframe's own; ``view``: as the map sees it."""
     for keyframe in keyframes:
         if np.isfinite(keyframe.variance).sum() < LEAST_PIXELS:
             continue
         reference = tracker.reference(keyframe)
         guesses = [motion.T_view_world @ se3.inverse(keyframe.T_view_world), np.eye(4)]
-        start = Brightness(frame.exposure / keyframe.exposure)
-        track = tracker.align(frame.pyramid, reference, guesses, start, motion.expected)
-        if track.ok and track.inliers > LEAST_INLIERS:
-            return Recovery(reference.place(frame, track.T_frame_ref, track.brightness), track)
+        lights = tracker.lights(frame, reference, Brightness(frame.exposure / keyframe.exposure))
+        track = tracker.align(frame.pyramid, reference, guesses, lights, motion.expected)
+        if not (track.ok and track.inliers > LEAST_INLIERS and track.brightness.zones > LEAST_ZONES):
+            continue
+        verdict = judge.recovered(frame, view, reference, track, motion)
+        if verdict.believed:
+            return Recovery(reference.place(frame, track.T_frame_ref, track.brightness), track, verdict)
     return None

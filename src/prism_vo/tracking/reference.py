@@ -13,7 +13,7 @@ from prism_vo.arrays import Array, Floats
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.photometry import affine_of_target
 from prism_vo.tracking.align import ReferencePixels
-from prism_vo.tracking.brightness import Brightness, BrightnessReference, blurred
+from prism_vo.tracking.brightness import Brightness, BrightnessReference, blurred, middle_level
 from prism_vo.tracking.pyramid import depth_pyramid
 from prism_vo.types import Frame, PosedFrame
 
@@ -48,6 +48,7 @@ class Reference:
     planes: list[Pinhole]  # one a level
     levels: list[ReferencePixels]
     light: BrightnessReference
+    grey: float  # mean level of the image
 
     @classmethod
     def of(cls, keyframe: KeyframeDepth, pyramid: list[Floats]) -> Reference:
@@ -60,7 +61,14 @@ class Reference:
             planes[BRIGHTNESS_LEVEL], pyramid[BRIGHTNESS_LEVEL], maps[BRIGHTNESS_LEVEL]
         )
         return cls(
-            keyframe.id, keyframe.T_view_world, keyframe.affine, keyframe.exposure, planes, pixels, light
+            keyframe.id,
+            keyframe.T_view_world,
+            keyframe.affine,
+            keyframe.exposure,
+            planes,
+            pixels,
+            light,
+            middle_level(pyramid[-1]),
         )
 
     def place(self, frame: Frame, T_frame_ref: Array, brightness: Brightness) -> PosedFrame:

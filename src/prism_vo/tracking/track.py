@@ -8,15 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_vo.arrays import Array
-from prism_vo.tracking.brightness import Brightness
+from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Residuals of the last track that was believed, grey levels: what a good alignment looks like."""
+    """Residuals of the last track that was believed, grey levels at a gain of 1: what a good alignment looks like."""
 
     rms: float = np.inf
     coarse_rms: float = 0.0  # on the coarsest level
+
+    def at_gain(self, gain: float) -> Expected:
+        """The same against a reference that is brighter by a factor."""
+        return Expected(gain * self.rms, gain * self.coarse_rms)
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,23 @@ class Track:
     T_frame_ref: Array
     brightness: Brightness
     rms: float
-    coarse_rms: float  # of the best hypothesis on the coarsest level
+    coarse_rms: float  # of the best hypothesis on the coarsest level, at a gain of 1
     visible: float
     inliers: float
     flow: float  # px RMS at 512 px width, translation and rotation
     flow_translation: float  # px RMS at 512 px width, of the translation alone
     hypotheses: int  # how many were tried in full
+    covered: ZoneAgreement | None = None  # zones in which something covers the scene; None: none
+
+    @property
+    def relative_rms(self) -> float:
+        """Residual in grey levels of the reference: a brighter frame has larger ones for no other reason."""
+        return self.rms / self.brightness.contrast
+
+    def expected_next(self, before: Expected) -> Expected:
+        """What a good alignment looks like from here on; a frame that is partly covered is no example."""
+        return before if self.covered is not None else Expected(self.relative_rms, self.coarse_rms)
 
     def is_better_than(self, other: Track) -> bool:
         """A track that is good, then one with a smaller residual."""
-        return (self.ok, -self.rms) > (other.ok, -other.rms)
+        return (self.ok, -self.relative_rms) > (other.ok, -other.relative_rms)

@@ -3,14 +3,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
 from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
-from prism_vo.tracking.align import Alignment, RobustWeights, align_level
-from prism_vo.tracking.brightness import LEAST_MATCH, Blurred, Brightness, measure_brightness
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.tracking.align import Alignment, ReferencePixels, RobustWeights, align_level
+from prism_vo.tracking.brightness import (
+    COVERED,
+    LEAST_MATCH,
+    SAME_LIGHT,
+    Blurred,
+    Brightness,
+    Seen,
+    ZoneAgreement,
+    any_gain,
+    likely_brightness,
+    measure_brightness,
+    middle_level,
+)
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.pyramid import image_pyramid, level_count
 from prism_vo.tracking.reference import BRIGHTNESS_LEVEL, KeyframeDepth, Reference
@@ -23,6 +38,9 @@ USUAL_COARSE_RMS = 1.15  # the same on the coarsest level
 FEWEST_INLIERS = 0.4  # share below which the cutoff is doubled: a start far from the minimum
 WIDEST_CUTOFF = 4.0  # times the usual one
 SAME_PLACE = 2e-3  # m and rad between hypotheses that went to the same minimum
+UNCOVERED_LEVELS = 2  # finest levels that are aligned once more without what is covered
+LEAST_ZONES = 0.2  # share of the image that must fit, whatever covers the rest
+LEAST_PARTLY_INLIERS = 0.3  # share of the reference that must fit then
 FLOW_WIDTH = 512.0  # px of image width that flows are expressed for
 
 
@@ -42,52 +60,62 @@ class Tracker:
         return Reference.of(keyframe, pyramid or self.pyramid(keyframe.image))
 
     def track(self, frame: Frame, reference: Reference, motion: Motion) -> Track:
-        """Follow the camera's motion; where that fails, look for small rotations, too."""
-        brightness = motion.brightness_at(frame.exposure)
+        """Follow the camera's motion; where that fails, look for small rotations and for any gain, too."""
+        lights = self.lights(frame, reference, motion.brightness_at(frame.exposure))
         plain = motion.guesses(reference.T_view_world, rotations=False)
-        track = self.align(frame.pyramid, reference, plain, brightness, motion.expected)
+        track = self.align(frame.pyramid, reference, plain, lights, motion.expected)
         if track.ok:
             return track
         wide = motion.guesses(reference.T_view_world, rotations=True)
-        again = self.align(frame.pyramid, reference, wide, brightness, motion.expected)
+        again = self.align(frame.pyramid, reference, wide, [*lights, *any_gain()], motion.expected)
         return again if again.is_better_than(track) else track
+
+    def lights(self, frame: Frame, reference: Reference, predicted: Brightness) -> list[Brightness]:
+        """Brightnesses to start from, the likeliest first."""
+        return likely_brightness(middle_level(frame.pyramid[-1]), reference.grey, predicted)
 
     def align(
         self,
         pyramid: list[Floats],
         reference: Reference,
         guesses: list[Array],
-        brightness: Brightness,
+        lights: list[Brightness],
         expected: Expected | None = None,
     ) -> Track:
         """Align with every guess of T_frame_ref on the coarsest level, the best ones in full."""
         expected = expected or Expected()
         smooth = Blurred.of(pyramid[BRIGHTNESS_LEVEL])
-        best: Alignment | None = None
-        best_light, ok = brightness, False
+        best: _Hypothesis | None = None
+        ok = False
         tried = 0
-        ranked, coarse_rms = self._rank(pyramid, reference, guesses, brightness, expected)
+        ranked, coarse_rms = self._rank(pyramid, reference, guesses, lights, expected)
         for start in ranked[:MOST_IN_FULL]:
             tried += 1
-            result, light = self._refine(pyramid, smooth, reference, start, brightness)
-            good = self._good(result) and light.match >= LEAST_MATCH
+            result = self._refine(pyramid, smooth, reference, start)
+            good = self._believable(result)
             if best is None or (good, -result.rms) > (ok, -best.rms):
-                best, best_light, ok = result, light, good
+                best, ok = result, good
             if ok and best.rms < USUAL_RMS * expected.rms:
                 break
         assert best is not None
-        flow, flow_t = self.flow(best.T_frame_ref, reference)
+        covered = None
+        worse = best.rms > USUAL_RMS * expected.rms
+        if ok and (best.light.zones < COVERED or (worse and best.light.zones < 1.0)):
+            best, covered = self._uncovered(pyramid, smooth, reference, best)
+        found = best.alignment
+        flow, flow_t = self.flow(found.T_frame_ref, reference)
         return Track(
             ok,
-            best.T_frame_ref,
-            best_light,
-            best.rms,
+            found.T_frame_ref,
+            best.light,
+            found.rms,
             coarse_rms,
-            best.visible,
-            best.inliers,
+            found.visible,
+            found.inliers,
             flow,
             flow_t,
             tried,
+            covered,
         )
 
     def _rank(
@@ -95,38 +123,57 @@ class Tracker:
         pyramid: list[Floats],
         reference: Reference,
         guesses: list[Array],
-        brightness: Brightness,
+        lights: list[Brightness],
         expected: Expected,
-    ) -> tuple[list[Alignment], float]:
+    ) -> tuple[list[_Hypothesis], float]:
         """Coarsest level from every guess, best first, and the least residual there; guesses that converged to the
         same place are kept once."""
         top = self.level_count - 1
-        results = []
-        for guess in guesses:
-            results.append(self._on_level(pyramid, reference, top, guess, brightness))
-            if self._good(results[-1]) and results[-1].rms < USUAL_COARSE_RMS * expected.coarse_rms:
+        results: list[_Hypothesis] = []
+        for light, guess in ((light, guess) for light in lights for guess in guesses):
+            found = _Hypothesis(self._on_level(pyramid, reference, top, guess, light), light)
+            results.append(found)
+            if self._good(found.alignment) and found.rms < USUAL_COARSE_RMS * expected.coarse_rms:
                 break  # as good as the frame before: no need to look further
-        order = sorted(range(len(results)), key=lambda k: results[k].rms / max(results[k].visible, 0.05))
-        kept: list[Alignment] = []
+        order = sorted(
+            range(len(results)), key=lambda k: results[k].rms / max(results[k].alignment.visible, 0.05)
+        )
+        kept: list[_Hypothesis] = []
         for k in order:
-            if not any(_close(results[k].T_frame_ref, other.T_frame_ref) for other in kept):
+            if not any(results[k].is_like(other) for other in kept):
                 kept.append(results[k])
         return kept, min(r.rms for r in results)
 
     def _refine(
-        self,
-        pyramid: list[Floats],
-        smooth: Blurred,
-        reference: Reference,
-        start: Alignment,
-        brightness: Brightness,
-    ) -> tuple[Alignment, Brightness]:
+        self, pyramid: list[Floats], smooth: Blurred, reference: Reference, start: _Hypothesis
+    ) -> _Hypothesis:
         """Down the pyramid, measuring the brightness anew with the pose of each level."""
-        result = start
+        result, light = start.alignment, start.light
         for level in range(self.level_count - 2, -1, -1):
-            brightness = self.brightness(smooth, reference, result.T_frame_ref, brightness)
-            result = self._on_level(pyramid, reference, level, result.T_frame_ref, brightness)
-        return result, self.brightness(smooth, reference, result.T_frame_ref, brightness)
+            light = self.brightness(smooth, reference, result.T_frame_ref, light)
+            result = self._on_level(pyramid, reference, level, result.T_frame_ref, light)
+        return _Hypothesis(result, self.brightness(smooth, reference, result.T_frame_ref, light))
+
+    def _uncovered(
+        self, pyramid: list[Floats], smooth: Blurred, reference: Reference, found: _Hypothesis
+    ) -> tuple[_Hypothesis, ZoneAgreement]:
+        """Once more without the zones that show something else: it may move, and would take the pose with it."""
+        a, light, plane = found.alignment, found.light, reference.planes[BRIGHTNESS_LEVEL]
+        zones = Seen.at(smooth, plane, reference.light, a.T_frame_ref).agreement(plane)
+        kept = list(reference.levels)
+        for n in range(min(UNCOVERED_LEVELS, len(kept))):
+            x, y = warped(kept[n], reference.planes[n], a.T_frame_ref)
+            fits = zones.uncovered(x, y, reference.planes[n])
+            kept[n] = ReferencePixels(*(column[fits] for column in kept[n]))
+        rest = replace(reference, levels=kept)
+        again = a
+        for level in range(min(UNCOVERED_LEVELS, len(kept)) - 1, -1, -1):
+            again = self._on_level(pyramid, rest, level, again.T_frame_ref, light)
+        light = self.brightness(smooth, reference, again.T_frame_ref, light)
+        if not self._good(again) or light.zones < found.light.zones:
+            return found, zones
+        # what is covered counts as visible and not as fitting, as before
+        return _Hypothesis(replace(a, T_frame_ref=again.T_frame_ref, hessian=again.hessian), light), zones
 
     def brightness(self, smooth: Blurred, reference: Reference, pose: Array, start: Brightness) -> Brightness:
         """Gain and offset of a frame against the reference at a pose."""
@@ -136,10 +183,10 @@ class Tracker:
         self, pyramid: list[Floats], reference: Reference, level: int, start: Array, brightness: Brightness
     ) -> Alignment:
         """One level; the cutoff is doubled while most residuals saturate (a bad start far from the minimum)."""
-        c = self.config
+        c, contrast = self.config, brightness.contrast
 
         def align(start: Array, cutoff: float) -> Alignment:
-            weights = RobustWeights.of(c.image_sigma, c.huber, cutoff)
+            weights = RobustWeights.of(contrast * c.image_sigma, contrast * c.huber, contrast * cutoff)
             return align_level(
                 pyramid[level],
                 reference.planes[level],
@@ -162,6 +209,12 @@ class Tracker:
         c = self.config
         return bool(np.isfinite(a.rms) and a.visible > c.least_visible and a.inliers > c.least_inliers)
 
+    def _believable(self, found: _Hypothesis) -> bool:
+        """Whether a pose may be right: most of the image fits, or what fits, fits well (the rest is covered)."""
+        a, light = found.alignment, found.light
+        partly = a.inliers > LEAST_PARTLY_INLIERS and a.visible > self.config.least_visible
+        return light.match >= LEAST_MATCH and light.zones >= LEAST_ZONES and (partly or self._good(a))
+
     def flow(self, T_frame_ref: Array, reference: Reference) -> tuple[float, float]:
         """RMS image motion of the reference pixels at 512 px width: with and without rotation."""
         level = reference.levels[min(1, self.level_count - 1)]
@@ -177,5 +230,28 @@ class Tracker:
         return out[0], out[1]
 
 
-def _close(a: Array, b: Array) -> bool:
-    return bool(np.linalg.norm(se3.log(se3.renormalised(a @ se3.inverse(b)))) < SAME_PLACE)
+def warped(pixels: ReferencePixels, level: Pinhole, T_frame_ref: Array) -> tuple[Array, Array]:
+    """Where reference pixels lie in the frame; those behind the camera anywhere."""
+    rays = np.stack([pixels.ray_x, pixels.ray_y, np.ones_like(pixels.ray_x)], -1).astype(np.float64)
+    p = rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * pixels.inv_depth[:, None].astype(np.float64)
+    x, y = level.project(np.column_stack([p[:, :2], np.maximum(p[:, 2], 1e-3)]))
+    return np.asarray(x), np.asarray(y)
+
+
+@dataclass(frozen=True)
+class _Hypothesis:
+    """Where an alignment went from one guess, and with which brightness."""
+
+    alignment: Alignment
+    light: Brightness
+
+    @property
+    def rms(self) -> float:
+        """Residual in grey levels of the reference, so that a dark start is not preferred for being dark."""
+        return self.alignment.rms / self.light.contrast
+
+    def is_like(self, other: _Hypothesis) -> bool:
+        """Whether both went to the same minimum with the same light."""
+        a, b = self.alignment.T_frame_ref, other.alignment.T_frame_ref
+        apart = np.linalg.norm(se3.log(se3.renormalised(a @ se3.inverse(b))))
+        return bool(apart < SAME_PLACE and abs(np.log(self.light.gain / other.light.gain)) < SAME_LIGHT)

@@ -61,7 +61,7 @@ class MonocularStart:
         for _ in range(ROUNDS):
             guess = posed.T_view_world @ se3.inverse(self._first)
             reference = self.tracker.reference(self.window.keyframe_depth(), self._pyramid)
-            track = self.tracker.align(posed.frame.pyramid, reference, [guess], brightness)
+            track = self.tracker.align(posed.frame.pyramid, reference, [guess], [brightness])
             rms = track.rms
             posed = self.improve(replace(posed, T_view_world=track.T_frame_ref @ self._first))
         return rms, posed

@@ -17,9 +17,9 @@ import numpy as np
 
 from prism_vo.optics.focus import FocusModel
 from prism_vo.window.focus_step import FocusStep
-from prism_vo.window.uncertainty import OPTIMISM
 
 SYSTEMATIC = 0.001  # of w_∞: what errors that all depths share may come to
+OPTIMISM = 3.4  # of the window's σ of the focus: one surface is measured again in many keyframes
 AGREE, CONTRADICT, CERTAIN = 2.0, 4.0, 8.0  # standard deviations
 KNOWN = 2.5e-3  # mm: agreement known less well than this proves nothing
 IN_A_ROW = 2  # keyframes that must contradict, unless one is certain

@@ -13,7 +13,9 @@ from prism_vo.points.records import Points
 from prism_vo.window.keyframe import Keyframe
 
 LEAST_VISIBLE = 0.05  # share of a keyframe's points still seen in the newest one
-LARGEST_BRIGHTNESS = 0.7  # |log factor| to the newest keyframe
+LARGEST_BRIGHTNESS = (
+    2.0  # |log factor| to the newest keyframe: beyond it noise or saturation is all they share
+)
 KEPT_ALWAYS = 2  # newest keyframes never leave
 FEWEST = 3  # keyframes a window keeps, however little they see
 

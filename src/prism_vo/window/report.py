@@ -50,6 +50,8 @@ class WindowChange:
     report: MappingReport
     finished: FinishedPoints | None
     conditional: ConditionalPoses | None
-    departed: list[KeyframeDepth]  # the keyframes that left, with all that was known about their depth
-    step_covariance: Array | None  # (6, 6) of the new keyframe relative to the one before it, left tangent
+    departed: list[
+        KeyframeDepth
+    ]  # keyframes that left, with all that was known about their depth; if asked for
+    step_covariance: Array | None  # (6, 6) of the new keyframe relative to the one before it; if asked for
     rescaling: Rescaling | None  # before anything left

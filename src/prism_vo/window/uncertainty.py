@@ -13,9 +13,7 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import inverse
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
-OPTIMISM = (
-    3.4  # standard deviations are so many times those of independent residuals (benchmarks.consistency)
-)
+OPTIMISM = 2.9  # standard deviations are so many times those of independent residuals
 LEAST_SHARE = 1e-3  # of the information about the focus that must come from the images
 
 
@@ -26,7 +24,7 @@ class Uncertainty:
     poses: Array  # (K, 6, 6), left tangents, m and rad
     camera: Array  # (C, C) of the camera's numbers
     scale: float  # relative, 1σ; NaN: not determined
-    step: Array | None  # (6, 6) of the newest pose relative to the one before it, left tangent
+    plain: Array  # (8K + C, 8K + C), all of it as the equations have it, before it is made honest
 
 
 def uncertainty_of(
@@ -41,17 +39,18 @@ def uncertainty_of(
         return None
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = inner * noise2
-    # of one step as the equations have it: what residuals repeat, neighbouring keyframes have in common
-    step = _step(keyframes, covariance)
-    covariance = honest(covariance, focus_sigma)
+    plain, covariance = covariance, honest(covariance, focus_sigma)
     rows = [slice(BLOCK * k, BLOCK * k + POSE) for k in range(len(keyframes))]
     camera = slice(BLOCK * len(keyframes), None)
     poses = np.array([covariance[r, r] for r in rows])
-    return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance), step)
+    return Uncertainty(poses, covariance[camera, camera], _scale_sigma(keyframes, covariance), plain)
 
 
-def _step(keyframes: Sequence[Keyframe], covariance: Array) -> Array | None:
-    """Covariance of ``T_b a⁻¹`` of the last two keyframes: its left tangent is ξ_b − Ad ξ_a."""
+def step_covariance(keyframes: Sequence[Keyframe], covariance: Array) -> Array | None:
+    """(6, 6) of ``T_b a⁻¹`` of the last two keyframes: its left tangent is ξ_b − Ad ξ_a.
+
+    ``covariance``: as the equations have it, because what residuals repeat, neighbouring keyframes have in common.
+    """
     if len(keyframes) < 2:
         return None
     before, newest = (slice(BLOCK * k, BLOCK * k + POSE) for k in (len(keyframes) - 2, len(keyframes) - 1))

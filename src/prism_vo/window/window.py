@@ -11,9 +11,11 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
-from prism_vo.points.pattern import IN, OUTSIDE
+from prism_vo.points.pattern import IN, NONE, OUTSIDE
+from prism_vo.points.projection import project_into
 from prism_vo.points.records import Candidates, Points
 from prism_vo.points.trace import trace_candidates
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame
 from prism_vo.window.activation import Spacing, activate, at_scale_of
@@ -31,7 +33,7 @@ from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_th
 from prism_vo.window.report import FocusReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import OPTIMISM, Uncertainty, focus_estimate, uncertainty_of
+from prism_vo.window.uncertainty import OPTIMISM, Uncertainty, focus_estimate, step_covariance, uncertainty_of
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
@@ -54,10 +56,18 @@ class Window(WindowContents):
         self.focus_seen: FocusEstimate | None = None  # by the images alone
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
-    def add(self, posed: PosedFrame) -> WindowChange:
-        """A keyframe comes in: activate, minimise, marginalise; returns what left."""
+    def add(
+        self, posed: PosedFrame, covered: ZoneAgreement | None = None, for_places: bool = False
+    ) -> WindowChange:
+        """A keyframe comes in: activate, minimise, marginalise; returns what left.
+
+        ``covered``: zones of it in which something covers the scene; nothing is learnt from them.
+        ``for_places``: keyframes that leave, and the step to this one, are described for finding places again.
+        """
         self.insert(posed)
         activated = self._activate()
+        if covered is not None and len(self.points):
+            self._leave_out(covered)
         depth = self.depth(self.points)
         solved = self._minimise(depth)
         self._learn(solved, depth)
@@ -71,7 +81,8 @@ class Window(WindowContents):
         self.scale_sigma = float("nan") if known is None else known.scale
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
         ids = [self.keyframes[k].id for k in leaving]
-        departed = [self.keyframe_depth(k) for k in leaving]
+        departed = [self.keyframe_depth(k) for k in leaving] if for_places else []
+        step = step_covariance(self.keyframes, known.plain) if for_places and known is not None else None
         free = self.free_variables()
         conditional = None
         if leaving:
@@ -95,7 +106,6 @@ class Window(WindowContents):
             agreement=agreement,
             focus=self.focus_report(),
         )
-        step = None if known is None else known.step
         return WindowChange(report, finished, conditional, departed, step, rescaling)
 
     @property
@@ -147,6 +157,13 @@ class Window(WindowContents):
             return 0
         self.spacing = self.spacing.adapted(len(self.points), self.config.points)
         return activate(self, self.spacing)
+
+    def _leave_out(self, covered: ZoneAgreement) -> None:
+        """Points that would lie in a covered zone of the newest keyframe have no residual there."""
+        seen = project_into(self.plane, self.hosts, len(self.keyframes) - 1, self.points)
+        status = self.points.residual_status.copy()
+        status[~covered.uncovered(seen.x, seen.y, self.plane), -1] = NONE
+        self.points = replace(self.points, residual_status=status)
 
     def _minimise(self, depth: DepthTerm | None) -> Solved:
         """Minimise the window's energy and take the result over."""
