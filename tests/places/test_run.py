@@ -15,6 +15,7 @@ from smooth_scene import SmoothScene, sideways_poses
 from prism_vo import pipeline, se3
 from prism_vo.config import Config
 from prism_vo.errors import ConfigError
+from prism_vo.map.world import Map
 from prism_vo.pipeline import RunResult
 from prism_vo.types import DecodedFrame
 
@@ -90,3 +91,29 @@ def test_a_run_starts_in_the_map_of_another(frames: list[DecodedFrame], tmp_path
 def test_a_map_without_places_is_refused(frames: list[DecodedFrame], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="loops"):
         run(frames, loops=False, known=tmp_path / "none.map")
+
+
+def test_off_by_default_and_maps_say_so_before_anything_is_done(
+    frames: list[DecodedFrame], tmp_path: Path
+) -> None:
+    result = pipeline.run(FrameList(frames[:2]), Config())
+    assert not Config().loops and result.odometry.places is None
+    assert not result.odometry.map.corrections.segment_of and all(
+        "places" not in r.seconds for r in result.reports
+    )
+    for more in ({"save_map": tmp_path / "a.map"}, {"known": tmp_path / "a.map"}):
+        with pytest.raises(ConfigError, match="--loops"):
+            pipeline.run(FrameList(frames[:2]), Config(), tmp_path / "results", **more)  # type: ignore[arg-type]
+    pinhole = replace(Config(), loops=True, variant="pinhole")
+    with pytest.raises(ConfigError, match="pinhole"):
+        pipeline.run(FrameList(frames[:2]), pinhole, save_map=tmp_path / "a.map")
+    assert not list(tmp_path.iterdir())
+
+
+def test_joined_segments_have_one_world() -> None:
+    world = Map(
+        {k: np.eye(4) for k in (0, 4, 9)}, {k: 0.1 * k for k in (0, 4, 9)}, segment_of={0: 0, 4: 1, 9: 2}
+    )
+    assert world.keyframe_trajectory(MINI).segments.tolist() == [0, 1, 2]
+    world.corrections.joined = {0: 0, 1: 0, 2: 2}
+    assert world.keyframe_trajectory(MINI).segments.tolist() == [0, 0, 2]
