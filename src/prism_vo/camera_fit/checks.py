@@ -22,8 +22,8 @@ MOST_LOST = 0.3  # of the frames
 LEAST_PARALLAX = 2.0  # raw px that points move against each other, beside what turning explains
 LEAST_FLOW = 2.0  # raw px
 LEAST_RELIEF = 0.03  # spread of inverse depth over its median
-LARGEST_W_SIGMA = 0.3
-LARGEST_FOCAL_SIGMA = 0.1  # of F
+LARGEST_W_SIGMA = 0.1
+LARGEST_FOCAL_SIGMA = 0.05  # of F
 MOST_REFUSED = 0.35  # of the sightings: a scene that moves
 LARGEST_POSITION_FACTOR = 12.0
 
