@@ -70,4 +70,4 @@ def _view_map(path: Path, rerun: bool, record: Path | None) -> None:
     print(
         f"{path}: {len(stored.keyframes)} keyframes in {size} m, {len(cloud):,} points, {kilobytes:.0f} kB a keyframe."
     )
-    print("Start in it: prism-vo run SEQUENCE --map FILE. Look at it: prism-vo view FILE --rerun")
+    print("Start in it: prism-vo run SEQUENCE --loops --map FILE. Look at it: prism-vo view FILE --rerun")
