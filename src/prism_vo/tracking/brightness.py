@@ -30,6 +30,8 @@ PARTLY_MATCH = 0.9  # correlation below which only those zones of the image are 
 ZONES = 4  # along each side of the image
 ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
 COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
+USUAL_ZONES = 0.3  # quantile of the zones' disagreement that is usual: up to two thirds may be covered
+WORSE_ZONE = 3.0  # times that: a zone that shows something else
 LEAST_IN_ZONE = 12  # pixels that a zone is judged by
 LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
 FEWEST_ZONES = 4  # that can be judged; below it the image is judged as a whole
@@ -162,7 +164,9 @@ class Seen:
         judged = (counts >= LEAST_IN_ZONE) & (spread_a > LEAST_TEXTURE**2)
         if judged.sum() < FEWEST_ZONES:
             return ZoneAgreement(float(self.match() > ZONE_MATCH), np.zeros(ZONES**2, np.bool_))
-        covered = judged & (r <= ZONE_MATCH)
+        # with poor optics or real glass no zone fits perfectly: what is covered fits worse than the others do
+        usual = np.quantile(1.0 - r[judged], USUAL_ZONES)
+        covered = judged & (r <= ZONE_MATCH) & (1.0 - r > WORSE_ZONE * usual)
         return ZoneAgreement(float(1.0 - covered.sum() / judged.sum()), covered)
 
 
