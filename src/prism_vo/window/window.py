@@ -126,6 +126,7 @@ class Window(WindowContents):
             self.balance.noise2,
         )
         if seen is None:
+            self.focus_watch = replace(self.focus_watch, verdict="as it was")
             return None
         self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
         step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
@@ -145,6 +146,7 @@ class Window(WindowContents):
         return None
 
     def focus_report(self) -> FocusReport | None:
+        """The focus as it is known now; None: it is not estimated."""
         if self.model.focus is None:
             return None
         information = self.focus_prior().information / self.balance.noise2
