@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.batch.patches import (
@@ -17,6 +16,7 @@ from prism_vo.batch.patches import (
     align_affine,
     align_patch,
 )
+from prism_vo.compiled import njit
 
 LARGEST_SURPRISE = 3.0  # px across the predicted line, beyond what the search allows
 PRIOR_SHARE = 0.5  # of an inverse depth that nothing but the first guess is known of

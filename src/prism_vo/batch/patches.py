@@ -8,7 +8,8 @@ seen if it were parallel to the host's image. Two pyramid levels widen the reach
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from prism_vo.compiled import njit
 
 HALF = 5  # px: the patch has 2·HALF + 1 a side
 SIDE = 2 * HALF + 1

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import COUNT
+from prism_vo.compiled import njit
 
 POSE, POINT = 6, 3
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
 from prism_vo.calibrate.grid import Grid, Layout
+from prism_vo.compiled import njit
 
 FEWEST_BINS, MOST_BINS = 8, 72  # a side of the cell: about one bin a pixel
 TABLE_SIZE = 256  # a side of the tables that are looked up: a third of a pixel at the largest pitch

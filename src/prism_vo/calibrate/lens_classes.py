@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.calibrate.features import grey_frames
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid
 from prism_vo.calibrate.zones import MAD_TO_SIGMA, ZONES
+from prism_vo.compiled import njit
 
 INNER_SHARE = 0.36  # of the pitch: radius within which rims do not count
 DARKEST = 4.0  # grey levels of 255: below it a lens shows nothing

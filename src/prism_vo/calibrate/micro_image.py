@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.calibrate.features import grey_frames, light_map
 from prism_vo.calibrate.fit import SURROUNDINGS
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid
+from prism_vo.compiled import njit
 
 BIN_PX = 0.25
 SMOOTH_PX = 1.0  # width over which a fall of light is measured

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.calibrate.cell import MeanCell
 from prism_vo.calibrate.features import FeatureMap
 from prism_vo.calibrate.grid import Grid, Lenses
+from prism_vo.compiled import njit
 
 UNKNOWNS = 6  # c, a, b_x, b_y, and a times the two components of −δ
 TAPER_PX = 1.0  # the window of a lens ends softly, or pixels at its rim would jump in and out

@@ -15,8 +15,8 @@ multiples of LANES, so none is left for a slow remainder; for a block that would
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.lightfield.geometry import JACOBIAN_XX, JACOBIAN_XY, JACOBIAN_YX, JACOBIAN_YY
 from prism_vo.lightfield.nearby import (
     CENTRE_X,

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.compiled import njit
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import (
     IMAGE_X,

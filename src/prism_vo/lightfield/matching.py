@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Floats, Mask
+from prism_vo.compiled import njit
 from prism_vo.lightfield.records import Overlay
 from prism_vo.lightfield.score import (
     BENT,

@@ -8,8 +8,8 @@ They differ in the lenses they gather: a point looks for those of its own search
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.lightfield.matching import STEPS_WALKED, refine, refine_scratch
 from prism_vo.lightfield.nearby import Area, gather_lenses, lens_room
 from prism_vo.lightfield.records import SampleGrid

@@ -13,9 +13,9 @@ its site have round it. That difference is the colour, and what pictures are pai
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.raw import PreparedRaw
 from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL

@@ -12,9 +12,9 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL
 from prism_vo.optics.photometric import SATURATION

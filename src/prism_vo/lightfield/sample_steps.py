@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.lightfield.workspace import (
     GB,
     GI,

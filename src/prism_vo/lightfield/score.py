@@ -11,8 +11,8 @@ weights that change between samples.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.lightfield.accumulate import accumulate
 from prism_vo.lightfield.records import SampleGrid
 from prism_vo.lightfield.search import LEAST_WEIGHT

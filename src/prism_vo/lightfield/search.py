@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.compiled import njit
 from prism_vo.lightfield.accumulate import accumulate
 from prism_vo.lightfield.records import Overlay, SampleGrid
 from prism_vo.lightfield.workspace import PAD, W2, WI, WIDEST, WII, W, Workspace, whole_lanes

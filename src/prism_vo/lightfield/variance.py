@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from prism_vo.arrays import Array
+from prism_vo.compiled import njit
 from prism_vo.lightfield.raw import AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS
 from prism_vo.lightfield.sample_steps import RIM
 

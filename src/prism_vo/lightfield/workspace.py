@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats, Integers
+from prism_vo.compiled import njit
 
 LANES = 32  # samples the compiled loops advance by: 8 floats a register, four at a time
 TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, are at a fixed distance

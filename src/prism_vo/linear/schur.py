@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 
 from prism_vo.arrays import Array, Mask
+from prism_vo.compiled import njit
 from prism_vo.linear.scaling import jacobi_scale, scaled
 
 MIRRORED = 8  # rows of a block: what the elimination computes twice rather than test each entry

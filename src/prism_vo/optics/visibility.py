@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.arrays import Array, Integers, Mask
+from prism_vo.compiled import njit
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort
 from prism_vo.optics.mla import MicroLensArray

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Mask
+from prism_vo.compiled import njit
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.projection import project_into
 from prism_vo.points.records import Candidates, HostFrames, Points

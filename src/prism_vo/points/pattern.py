@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 
 # 8 of the 9 pixels of a spread diamond (DSO's pattern): dx, dy
 PATTERN = np.array([[0, -2], [-1, -1], [1, -1], [-2, 0], [0, 0], [2, 0], [-1, 1], [0, 2]], dtype=np.float32)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.compiled import njit
 from prism_vo.config import SelectConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.compiled import njit
 from prism_vo.config import WindowConfig
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.photometry import transfer

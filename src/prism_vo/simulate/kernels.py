@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.simulate.records import (
     CONTRAST,
     LAYER,

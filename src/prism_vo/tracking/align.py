@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
+from prism_vo.compiled import njit
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.scaling import damped_step
 from prism_vo.optics.pinhole import Intrinsics, Pinhole

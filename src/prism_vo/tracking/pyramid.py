@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.pinhole import Pinhole
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
+from prism_vo.compiled import njit
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.photometry import affine_of_target
 from prism_vo.tracking.align import ReferencePixels

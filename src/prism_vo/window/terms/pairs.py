@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.compiled import njit
 from prism_vo.photometry import gain_between
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.compiled import njit
 from prism_vo.points.pattern import IN, NONE, OUTLIER, OUTSIDE, PATTERN
 from prism_vo.window.keyframe import BLOCK
 
