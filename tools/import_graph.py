@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kept_run",),
     ("pipeline",),
     ("report",),
-    ("view", "bench", "camera_fit"),
+    ("view", "bench", "camera_fit", "export"),
     (FACE,),
     ("commands",),
     ("cli",),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Floats
+from prism_vo.arrays import Floats, Integers, Mask
 from prism_vo.atomic import write_bytes_atomically
 from prism_vo.bounded.files import MB, read_bytes, shown
 from prism_vo.errors import InputError
@@ -39,9 +39,15 @@ class PointCloud:
     points: Floats  # (N, 3), m
     colors: NDArray[np.uint8] | None = None  # (N, 3) RGB
     sigma: Floats | None = None  # (N,), m: standard deviation of the depth
+    keyframe: Integers | None = None  # (N,): which pose of the keyframes' trajectory saw the point first
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def select(self, which: Mask | NDArray[np.int_] | slice) -> PointCloud:
+        """The points a mask, index array or slice picks."""
+        others = (self.colors, self.sigma, self.keyframe)
+        return PointCloud(self.points[which], *(None if o is None else o[which] for o in others))  # type: ignore[arg-type]
 
 
 def write_ply(cloud: PointCloud, path: Path | str) -> None:
@@ -53,6 +59,8 @@ def write_ply(cloud: PointCloud, path: Path | str) -> None:
         columns += [(name, "uchar", cloud.colors[:, i]) for i, name in enumerate(_COLORS)]
     if cloud.sigma is not None:
         columns.append(("sigma", "float", cloud.sigma))
+    if cloud.keyframe is not None:
+        columns.append(("keyframe", "int", cloud.keyframe))
     table = np.empty(len(cloud), dtype=[(name, _TYPES[kind]) for name, kind, _ in columns])
     for name, _, values in columns:
         table[name] = values
@@ -86,7 +94,9 @@ def read_ply(path: Path | str) -> PointCloud:
         np.stack([table[c] for c in _COLORS], -1).astype(np.uint8) if set(_COLORS) <= set(names) else None
     )
     sigma = table["sigma"].astype(np.float32) if "sigma" in names else None
-    return PointCloud(np.stack([table[axis] for axis in "xyz"], -1).astype(np.float32), colors, sigma)
+    keyframe = table["keyframe"].astype(np.int32) if "keyframe" in names else None
+    points = np.stack([table[axis] for axis in "xyz"], -1).astype(np.float32)
+    return PointCloud(points, colors, sigma, keyframe)
 
 
 def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:

@@ -18,6 +18,7 @@ LEAST_INV_DEPTH = 1e-3  # 1/m; points farther away are left out
 def to_cloud(parts: list[FinishedPoints], view: FocusedView, T_view_world: dict[int, Array]) -> PointCloud:
     """World points with colour and σ of depth in metres; those hardly known are left out."""
     points, colors, sigmas = [np.zeros((0, 3))], [np.zeros((0, 3), np.uint8)], [np.zeros(0)]
+    rows, ids = [np.zeros(0, np.int32)], sorted(T_view_world)  # as the keyframes' trajectory lists them
     for part in parts:
         sigma_q = np.sqrt(part.variance)
         keep = (part.inv_depth > LEAST_INV_DEPTH) & (sigma_q < LARGEST_RELATIVE_SIGMA * part.inv_depth)
@@ -31,8 +32,10 @@ def to_cloud(parts: list[FinishedPoints], view: FocusedView, T_view_world: dict[
         points.append(world)
         colors.append(part.rgb[keep])
         sigmas.append(sigma_q[keep] * z * z)
+        rows.append(np.searchsorted(ids, hosts).astype(np.int32))
     return PointCloud(
         np.concatenate(points).astype(np.float32),
         np.concatenate(colors),
         np.concatenate(sigmas).astype(np.float32),
+        np.concatenate(rows),
     )
