@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import threading
@@ -96,3 +97,21 @@ def test_04_follows_a_folder_that_grows(
     example("04_live_stream.py").main(["--folder", str(growing), "--patience", "3"])
     writer.join()
     assert capsys.readouterr().out.count("camera at") == 6
+
+
+def test_05_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    monkeypatch.syspath_prepend(str(FOLDER.parent / "tools"))
+    from run_notebook import run_notebook
+
+    notebook = json.loads((FOLDER / "05_notebook.ipynb").read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    done = run_notebook(notebook)
+    shown = [output["data"] for cell in done["cells"] for output in cell.get("outputs", [])]
+    assert sum("text/html" in data for data in shown) >= 6
+    assert sum("image/png" in data for data in shown) == 2
+    kept = [len(cell.get("outputs", [])) for cell in notebook["cells"]]
+    assert kept == [len(cell.get("outputs", [])) for cell in done["cells"]], (
+        "run tools/run_notebook.py and keep what the cells show"
+    )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Floats, Integers, Mask
 from prism_vo.atomic import write_bytes_atomically
 from prism_vo.bounded.files import MB, read_bytes, shown
-from prism_vo.errors import InputError
+from prism_vo.errors import ArgumentError, InputError, expect
 
 _PLY_NAMES = {
     "<f4": ("float", "float32"),
@@ -41,8 +41,33 @@ class PointCloud:
     sigma: Floats | None = None  # (N,), m: standard deviation of the depth
     keyframe: Integers | None = None  # (N,): which pose of the keyframes' trajectory saw the point first
 
+    def __post_init__(self) -> None:
+        expect(self.points, np.ndarray, "points of a PointCloud", "use numpy.array")
+        if self.points.ndim != 2 or self.points.shape[1] != 3:
+            raise ArgumentError(f"A PointCloud has (N, 3) points, not {self.points.shape}.")
+        for name in ("colors", "sigma", "keyframe"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.points):
+                raise ArgumentError(f"A PointCloud of {len(self)} points has {len(values)} {name}.")
+
     def __len__(self) -> int:
         return len(self.points)
+
+    def __repr__(self) -> str:
+        parts = ("colors", "sigma", "keyframe")
+        known = ", ".join(["points", *(name for name in parts if getattr(self, name) is not None)])
+        return f"PointCloud({len(self)} points: {known})"
+
+    def _repr_html_(self) -> str:
+        from prism_vo.notebook.html import card, points_drawing
+
+        rows = [("points", str(len(self)))]
+        if len(self):
+            low, high = np.nanquantile(self.points, [0.05, 0.95], axis=0)
+            rows.append(("nine tenths within", " × ".join(f"{s:.2f}" for s in high - low) + " m"))
+        if self.sigma is not None and len(self):
+            rows.append(("σ of depth", f"{1e3 * float(np.nanmedian(self.sigma)):.1f} mm (median)"))
+        return card("PointCloud", rows, points_drawing(self.points, self.colors))
 
     def select(self, which: Mask | NDArray[np.int_] | slice) -> PointCloud:
         """The points a mask, index array or slice picks."""
@@ -52,6 +77,8 @@ class PointCloud:
 
 def write_ply(cloud: PointCloud, path: Path | str) -> None:
     """Write binary little-endian PLY in one step."""
+    expect(cloud, PointCloud, "cloud")
+    expect(path, (str, Path), "path")
     columns: list[tuple[str, str, NDArray[Any]]] = [
         (axis, "float", cloud.points[:, i]) for i, axis in enumerate("xyz")
     ]
@@ -77,6 +104,7 @@ def write_ply(cloud: PointCloud, path: Path | str) -> None:
 
 def read_ply(path: Path | str) -> PointCloud:
     """Read a binary little-endian PLY whose vertices have x, y, z (colour and sigma optional)."""
+    expect(path, (str, Path), "path")
     path = Path(path)
     data = read_bytes(path, _LARGEST_FILE)
     end = data.find(b"end_header\n", 0, _MAX_HEADER)

@@ -30,3 +30,15 @@ class MissingExtraError(PrismError):
 
 class DegenerateError(PrismError):
     """The data do not determine what was asked for (too few poses, a straight line, no overlap)."""
+
+
+class ArgumentError(PrismError, TypeError, ValueError):
+    """A function was called with something else than it takes; the sentence says what it takes."""
+
+
+def expect(value: object, kinds: type | tuple[type, ...], name: str, hint: str = "") -> None:
+    """Refuse an argument of another type: ``expect(camera, PlenopticCamera, "camera")``."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        advice = f"; {hint}" if hint else ""
+        raise ArgumentError(f"{name} must be a {wanted}, not a {type(value).__name__}{advice}.")

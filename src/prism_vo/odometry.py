@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from types import NoneType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,12 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
+from prism_vo.errors import expect
+from prism_vo.frame_report import FrameReport, Status
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.calibration import Calibration
-from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
@@ -40,34 +43,6 @@ from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
-Status = Literal["ok", "keyframe", "lost", "recovered"]
-
-
-@dataclass(frozen=True)
-class FrameReport:
-    """Everything about one frame. Poses are of the camera: T_world_cam, metres."""
-
-    index: int
-    time: float
-    status: Status
-    T_world_cam: Array
-    segment: int
-    keyframe: int  # id of the keyframe it was tracked against, or its own if it became one
-    track: Track | None
-    mapping: MappingReport | None
-    seconds: dict[str, float]
-    problem: str | None = None  # why the frame could not be used, one sentence
-    # where odometry's world lies in the map; T_map_odometry @ T_world_cam is the camera in the map, and may jump when a
-    # place is seen again, while T_world_cam never does
-    T_map_odometry: Array = field(default_factory=lambda: np.eye(4))
-    verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
-
-    @property
-    def quality(self) -> float:
-        """Of the pose, 0–1: 0 if there is none, 1 for the first of a window, which others are relative to."""
-        if self.status == "lost":
-            return 0.0
-        return 1.0 if self.verdict is None else self.verdict.quality
 
 
 class Odometry:
@@ -86,6 +61,8 @@ class Odometry:
 
         ``known``: keyframes of a map that was made before; the run starts in it where it recognises it.
         """
+        expect(camera, PlenopticCamera, "camera", LOADING)
+        expect(config, (Config, NoneType), "config", "settings are named: Config(variant='full')")
         self.camera, self.config = camera, config or Config()
         self.variant = VARIANTS[self.config.variant]
         self.sensor: Sensor = sensor or Decoder(camera, self.config.decode, white=white)
@@ -110,6 +87,9 @@ class Odometry:
         self.segment = -1
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.frame: Frame | None = None  # the last one
+
+    def __repr__(self) -> str:
+        return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
 
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""

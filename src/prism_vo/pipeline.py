@@ -10,6 +10,7 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 from prism_vo.calibrate.check import CameraCheck
 from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
+from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
 from prism_vo.datasets.source import FrameSource
-from prism_vo.errors import ConfigError, DegenerateError, InputError
+from prism_vo.errors import ArgumentError, ConfigError, DegenerateError, InputError, expect
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.interruption import uninterrupted
@@ -29,6 +31,7 @@ from prism_vo.kept_run import KeptRun
 from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
+from prism_vo.notebook.html import card, path_drawing
 from prism_vo.notices import focus_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
@@ -74,6 +77,14 @@ class RunResult:
     rate: FrameRate
     check: CameraCheck | None  # of the camera file against the images; None: nobody looked
 
+    def __repr__(self) -> str:
+        known = f" ± {100 * self.scale_sigma:.2f} %" if np.isfinite(self.scale_sigma) else ""
+        lost = f", {self.lost} without a pose" if self.lost else ""
+        return f"RunResult({self.name!r}, {len(self.reports)} frames{lost}, {self.trajectory.length:.3f} m{known})"
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
+
     @property
     def lost(self) -> int:
         """Frames without a pose."""
@@ -114,9 +125,9 @@ class RunResult:
 
 
 def run(
-    source: FrameSource,
+    source: FrameSource | Path | str,
     config: Config | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     *,
     sinks: Many[Sink] = (),
     progress: Progress | None = None,
@@ -129,14 +140,20 @@ def run(
     known: Path | None = None,
     save_map: Path | None = None,
 ) -> RunResult:
-    """Run the odometry over a recording, a growing folder or a :class:`Stream` of frames from anywhere.
+    """Run the odometry over a recording (or its path), a growing folder or a :class:`Stream` of frames from anywhere.
 
     With ``out`` the results folder is written as frames come; ``frames``: stop after so many;
     ``check``: also look, beside the run, whether the camera file fits the images. ``resume``: go on in ``out`` where an
     unfinished run of the same recording and settings was ended; ``call``: what to note in its checkpoint.
     ``known``: a map to start in; ``save_map``: where to write that of this run, with what was known before.
     """
-    config = config or Config()
+    source = open_sequence(source) if isinstance(source, str | Path) else source
+    if not hasattr(source, "camera"):
+        raise ArgumentError(
+            f"source must be a recording, its path or a Stream(frames, camera), not a {type(source).__name__}."
+        )
+    expect(config, (Config, NoneType), "config", "settings are named: Config(variant='full')")
+    config, out = config or Config(), None if out is None else Path(out)
     check_part(0, frames, 1)
     if out is not None:
         check_free(out, force, resume)
@@ -287,3 +304,26 @@ def _metrics(estimate: Trajectory, truth: Trajectory | None) -> tuple[Trajectory
         return evaluate_trajectory(estimate, truth, max_difference=max(half_step, 1e-6)), None
     except DegenerateError as error:
         return None, str(error)
+
+
+def run_html(result: RunResult) -> str:
+    """A run for notebooks: the numbers one looks at first, and the path."""
+    path, m = result.trajectory, result.metrics
+    known = f" ± {100 * result.scale_sigma:.2f} % (scale)" if np.isfinite(result.scale_sigma) else ""
+    rows = [
+        ("frames", f"{len(result.reports)}, {result.lost} of them without a pose"),
+        ("path", f"{path.length:.3f} m{known}"),
+        ("map", f"{len(result.odometry.cloud())} points"),
+    ]
+    if m is not None:
+        se3 = m.se3
+        rows.append(
+            (
+                "error",
+                f"{1e3 * se3.rmse_t:.2f} mm = {se3.rmse_t_percent:.3f} % of the path, {se3.rmse_r_deg:.3f}°",
+            )
+        )
+    rows += [("note", notice) for notice in result.notices]
+    if result.out is not None:
+        rows.append(("results", str(result.out)))
+    return card(result.name, rows, path_drawing(path.paths, path.poses) if len(path) else "")

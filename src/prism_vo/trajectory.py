@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Integers, Mask
 from prism_vo.atomic import write_text_atomically
 from prism_vo.bounded.files import read_text
-from prism_vo.errors import InputError
+from prism_vo.errors import ArgumentError, InputError, MissingExtraError, expect
 from prism_vo.se3 import quaternion_to_rotation, rotation_to_quaternion
 
 TrajectoryFormat = Literal["tum", "kitti", "euroc"]
@@ -42,15 +43,45 @@ class Trajectory:
     segments: Integers | None = None
 
     def __post_init__(self) -> None:
+        for name in ("times", "poses"):
+            expect(getattr(self, name), np.ndarray, f"{name} of a Trajectory", "use numpy.array")
         if self.times.ndim != 1 or self.poses.shape != (len(self.times), 4, 4):
-            raise ValueError(
-                f"expected (N,) times and (N, 4, 4) poses, got {self.times.shape}, {self.poses.shape}"
+            raise ArgumentError(
+                "A Trajectory has (N,) times and (N, 4, 4) poses, "
+                f"not {self.times.shape} and {self.poses.shape}."
             )
         if self.segments is not None and self.segments.shape != self.times.shape:
-            raise ValueError(f"expected {self.times.shape} segments, got {self.segments.shape}")
+            raise ArgumentError(
+                f"A Trajectory has as many segments as times, not {self.segments.shape} "
+                f"and {self.times.shape}."
+            )
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Trajectory(empty)"
+        worlds = f", {self.segment_count} segments" if self.segment_count > 1 else ""
+        return (
+            f"Trajectory({len(self)} poses, {self.length:.3f} m, "
+            f"{self.times[0]:g} to {self.times[-1]:g} s{worlds})"
+        )
+
+    @overload
+    def __getitem__(self, which: int) -> tuple[float, Array]: ...
+
+    @overload
+    def __getitem__(self, which: slice | Mask | NDArray[np.int_]) -> Trajectory: ...
+
+    def __getitem__(self, which: int | slice | Mask | NDArray[np.int_]) -> tuple[float, Array] | Trajectory:
+        """``path[3]``: time and pose; ``path[10:20]``, ``path[mask]``: a part of it."""
+        if isinstance(which, slice | np.ndarray):
+            return self.select(which)
+        at = operator.index(which)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"pose {at} of {len(self)}")
+        return float(self.times[at]), self.poses[at]
 
     def __iter__(self) -> Iterator[tuple[float, Array]]:
         return iter(zip(self.times.tolist(), self.poses))
@@ -71,6 +102,46 @@ class Trajectory:
         """Number of separate worlds."""
         return min(len(self), 1) if self.segments is None else len(np.unique(self.segments))
 
+    @property
+    def paths(self) -> list[Array]:
+        """Camera centres (N, 3) of each segment."""
+        if self.segments is None:
+            return [self.positions]
+        return [self.positions[self.segments == segment] for segment in np.unique(self.segments)]
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: time [s], x y z [m], quaternion qx qy qz qw, segment."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError("to_pandas() needs pandas: pip install pandas.") from error
+        turns = [rotation_to_quaternion(pose[:3, :3]) for pose in self.poses]
+        columns = np.hstack([self.times[:, None], self.positions, np.reshape(turns, (-1, 4))])
+        table = pandas.DataFrame(columns, columns=["time", "x", "y", "z", "qx", "qy", "qz", "qw"])
+        table["segment"] = np.zeros(len(self), np.int32) if self.segments is None else self.segments
+        return table
+
+    def plot(self, axes: Any = None, label: str = "") -> Any:
+        """Draw the path with matplotlib in the plane it fills most, up is up; the axes drawn into."""
+        from prism_vo.notebook.figures import plot_path
+
+        return plot_path(self.paths, self.poses, axes, label)
+
+    def _repr_html_(self) -> str:
+        from prism_vo.notebook.html import card, path_drawing
+
+        if not len(self):
+            return card("Trajectory", [("poses", "0")])
+        rows = [
+            ("poses", str(len(self))),
+            ("path", f"{self.length:.3f} m"),
+            ("time", f"{self.times[0]:g} to {self.times[-1]:g} s"),
+            ("extent", " × ".join(f"{side:.3f}" for side in np.ptp(self.positions, axis=0)) + " m"),
+        ]
+        if self.segment_count > 1:
+            rows.append(("segments", f"{self.segment_count}, each with a world of its own"))
+        return card("Trajectory", rows, path_drawing(self.paths, self.poses))
+
     def select(self, which: Mask | NDArray[np.int_] | slice) -> Trajectory:
         """The poses a mask, index array or slice picks."""
         segments = None if self.segments is None else self.segments[which]
@@ -79,6 +150,7 @@ class Trajectory:
 
 def read_trajectory(path: Path | str, form: TrajectoryFormat | None = None) -> Trajectory:
     """Read a trajectory; without ``form`` columns tell TUM (8) from KITTI (12), commas EuRoC."""
+    expect(path, (str, Path), "path")
     path = Path(path)
     rows, lines, commas, segments = _read_numbers(path)
     form = form or ("euroc" if commas else {8: "tum", 12: "kitti"}.get(rows.shape[1]))  # type: ignore[assignment]
@@ -101,6 +173,10 @@ def read_trajectory(path: Path | str, form: TrajectoryFormat | None = None) -> T
 
 def write_trajectory(trajectory: Trajectory, path: Path | str, form: TrajectoryFormat = "tum") -> None:
     """Write a trajectory in one step; KITTI's times go to ``<name>_times.txt`` beside it."""
+    expect(trajectory, Trajectory, "trajectory")
+    expect(path, (str, Path), "path")
+    if form not in HEADERS:
+        raise ArgumentError(f"form must be one of {', '.join(HEADERS)}, not {form!r}.")
     path = Path(path)
     if form == "kitti":
         lines = [_numbers(pose[:3].ravel()) for pose in trajectory.poses]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.errors import expect
 from prism_vo.optics.camera import FocusedView
 
 UNKNOWN_EXPOSURE = 1.0  # s: only ratios matter, and without times all exposures are taken to be equal
@@ -30,6 +31,12 @@ class RawFrame:
     image: NDArray[np.uint8] | NDArray[np.uint16] | Floats
     exposure: float | None = None  # s
     path: Path | None = None
+
+    def __post_init__(self) -> None:
+        expect(self.image, np.ndarray, "image of a RawFrame", "use numpy.asarray")
+
+    def __repr__(self) -> str:
+        return f"RawFrame({self.index}, {self.time:g} s, {_size(self.image)})"
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,15 @@ class DecodedFrame:
     def color(self) -> NDArray[np.uint8] | None:
         """(h, w, 3) RGB, if the raw image was in colour; made when it is asked for."""
         return self.picture() if callable(self.picture) else self.picture
+
+    def __repr__(self) -> str:
+        depth = "no depth" if self.valid is None else f"depth at {int(self.valid.sum())} px"
+        return f"DecodedFrame({self.index}, {self.time:g} s, {_size(self.image)}, {self.view.name} view, {depth})"
+
+
+def _size(image: NDArray[np.generic]) -> str:
+    """Of an image, in words."""
+    return " × ".join(map(str, image.shape[1::-1])) + f" {image.dtype}"
 
 
 InputFrame = RawFrame | DecodedFrame  # what a recording hands out, and a sensor measures in

@@ -23,6 +23,7 @@ ROOMS = frozenset(
             "types",
             "config",
             "odometry",
+            "frame_report",
             "optics",
             "window",
             "points",

@@ -12,7 +12,7 @@ from prism_vo.datasets.lifcal import LifcalLoader
 from prism_vo.datasets.manifest import ManifestLoader
 from prism_vo.datasets.rosbag import RosbagLoader
 from prism_vo.datasets.source import Sequence
-from prism_vo.errors import InputError
+from prism_vo.errors import InputError, expect
 
 ENTRY_POINTS = "prism_vo.datasets"
 
@@ -36,6 +36,7 @@ def open_sequence(path: Path | str, loader: str | None = None, camera: Path | st
 
     ``camera``: a camera.yaml for images or a video that have none, or instead of theirs.
     """
+    expect(path, (str, Path), "path of a recording")
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder.")

@@ -20,6 +20,7 @@ from prism_vo.bounded.image_header import claimed
 from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
 from prism_vo.datasets.images import check_size, decoded, read_image
 from prism_vo.datasets.selection import SequencePart, part_of
+from prism_vo.datasets.showing import sequence_html, sequence_words
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
@@ -90,6 +91,12 @@ class RosbagSequence:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return sequence_words(self)
+
+    def _repr_html_(self) -> str:
+        return sequence_html(self)
 
     def __iter__(self) -> Iterator[RawFrame]:
         return (self[index] for index in range(len(self)))

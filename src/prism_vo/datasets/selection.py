@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.datasets.showing import sequence_html, sequence_words
 from prism_vo.datasets.source import Sequence, notes_of
 from prism_vo.errors import ConfigError
 from prism_vo.optics.camera import PlenopticCamera
@@ -68,6 +69,12 @@ class SequencePart:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __repr__(self) -> str:
+        return sequence_words(self)
+
+    def _repr_html_(self) -> str:
+        return sequence_html(self)
 
     def __iter__(self) -> Iterator[InputFrame]:
         return (self.whole[index] for index in self.indices)

@@ -18,6 +18,7 @@ from prism_vo.datasets.bit_depth import BitDepth, bits_for, spread
 from prism_vo.datasets.decoded import DecodedFormat, read_decoded_frame
 from prism_vo.datasets.images import Size, read_image
 from prism_vo.datasets.selection import SequencePart, part_of
+from prism_vo.datasets.showing import sequence_html, sequence_words
 from prism_vo.datasets.video import Video
 from prism_vo.errors import InputError
 from prism_vo.optics.camera import PlenopticCamera
@@ -80,6 +81,12 @@ class FileSequence:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return sequence_words(self)
+
+    def _repr_html_(self) -> str:
+        return sequence_html(self)
 
     def __iter__(self) -> Iterator[RawFrame | DecodedFrame]:
         return (self[i] for i in range(len(self)))

@@ -10,7 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.errors import expect
+from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, RawFrame, SourceFrame
 
@@ -68,8 +69,15 @@ class Stream:
     groundtruth: Trajectory | None = None
     white: NDArray[Any] | None = None
 
+    def __post_init__(self) -> None:
+        expect(self.frames, Iterable, "frames of a Stream", "any iterable of RawFrame")
+        expect(self.camera, PlenopticCamera, "camera", LOADING)
+
     def __iter__(self) -> Iterator[SourceFrame]:
         return iter(self.frames)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, {self.camera!r})"
 
 
 def notes_of(source: object) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Integers
-from prism_vo.errors import DegenerateError
+from prism_vo.errors import ArgumentError, DegenerateError
 
 
 class TrajectoryLike(Protocol):
@@ -65,6 +65,12 @@ class PoseSeries:
 
 def as_series(trajectory: TrajectoryLike) -> PoseSeries:
     """Any trajectory as float64 arrays, checked."""
+    for name in ("times", "poses"):
+        if not hasattr(trajectory, name):
+            raise ArgumentError(
+                f"A trajectory has times and poses, a {type(trajectory).__name__} has no {name}; read a file with"
+                " read_trajectory."
+            )
     segments = getattr(trajectory, "segments", None)
     return PoseSeries(
         np.asarray(trajectory.times, np.float64),

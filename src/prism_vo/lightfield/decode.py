@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from functools import partial
+from types import NoneType
 
 import cv2
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.config import DecodeConfig
+from prism_vo.errors import expect
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
@@ -23,7 +25,7 @@ from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
 from prism_vo.lightfield.variance import SampleNoise
-from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.mosaic import channels_of
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
@@ -31,6 +33,7 @@ from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
 TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
 COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
+FRAME = "an image becomes one with RawFrame(index, time, image)"
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -46,6 +49,8 @@ class Decoder(Sensor):
         config: DecodeConfig | None = None,
         white: NDArray[np.generic] | None = None,
     ) -> None:
+        expect(camera, PlenopticCamera, "camera", LOADING)
+        expect(config, (DecodeConfig, NoneType), "config", "it is the part decode of a Config")
         self.config = config or DecodeConfig()
         self.camera = camera
         self.geometry = StereoGeometry.of(camera, self.config)
@@ -82,14 +87,19 @@ class Decoder(Sensor):
         known, self._noise = learned
         self._light.known.update(known)
 
+    def __repr__(self) -> str:
+        return f"Decoder({self.camera!r}, {self.view.name} view {self.view.width} × {self.view.height})"
+
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
+        expect(raw, RawFrame, "raw", FRAME)
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
         image = self._focused(self.prepare(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
+        expect(raw, RawFrame, "raw", FRAME)
         xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         found = matcher.points(image, xy)
@@ -98,6 +108,7 @@ class Decoder(Sensor):
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
+        expect(raw, RawFrame, "raw", FRAME)
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
         focused = self._focused(self.prepare(raw), slope)
         image, matcher = self.matching_image(raw), self._matcher_for(raw)

@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from prism_vo.atomic import write_text_atomically
-from prism_vo.errors import CalibrationError
+from prism_vo.errors import CalibrationError, expect
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 MOST_PIXELS = 128 << 20
@@ -125,12 +125,14 @@ class Calibration(StrictModel):
 
 def load_calibration(path: Path | str) -> Calibration:
     """Read and check a ``camera.yaml``; every fault is one sentence naming file and key."""
+    expect(path, (str, Path), "path")
     path = Path(path)
     return parse_strict(Calibration, read_yaml(path), path, CalibrationError)
 
 
 def save_calibration(calibration: Calibration, path: Path | str) -> None:
     """Write a ``camera.yaml`` that loads back to an equal object; rare keys only where they say something."""
+    expect(calibration, Calibration, "calibration")
     data = calibration.model_dump(mode="json")
     if calibration.sensor.bits is None:  # not known: nothing to write down
         del data["sensor"]["bits"]

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from prism_vo.arrays import Array
+from prism_vo.errors import expect
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.view import FocusedView, ViewName
 
 __all__ = ["FocusedView", "PlenopticCamera", "ViewName"]
 
 MM = 1e-3  # metres per millimetre
+LOADING = "load one with PlenopticCamera.from_calibration(load_calibration('camera.yaml'))"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,15 @@ class PlenopticCamera:
     @classmethod
     def from_calibration(cls, calibration: Calibration) -> PlenopticCamera:
         """The camera a ``camera.yaml`` describes."""
+        expect(calibration, Calibration, "calibration", "load one with load_calibration('camera.yaml')")
         return cls(calibration)
+
+    def __repr__(self) -> str:
+        sensor = self.calibration.sensor
+        return (
+            f"PlenopticCamera({sensor.width} × {sensor.height} px, f_L {self.f_L:g} mm, "
+            f"b_L0 {self.b_L0:g} mm, B {self.B:g} mm)"
+        )
 
     @property
     def f_L(self) -> float:
