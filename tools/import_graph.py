@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("map", "frame_report"),
     ("variants",),
     ("odometry",),
-    ("results", "notices", "map_file", "checkpoint"),
+    ("results", "notices", "map_file", "checkpoint", "live"),
     ("kept_run",),
     ("pipeline",),
     ("report",),

@@ -22,7 +22,7 @@ from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
-from prism_vo.datasets.source import FrameSource
+from prism_vo.datasets.source import FrameSource, closing_notes_of
 from prism_vo.errors import ArgumentError, ConfigError, DegenerateError, InputError, expect
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
@@ -76,6 +76,7 @@ class RunResult:
     odometry: Odometry
     rate: FrameRate
     check: CameraCheck | None  # of the camera file against the images; None: nobody looked
+    remarks: tuple[str, ...] = ()  # of the source, after its last frame
 
     def __repr__(self) -> str:
         known = f" ± {100 * self.scale_sigma:.2f} %" if np.isfinite(self.scale_sigma) else ""
@@ -101,7 +102,8 @@ class RunResult:
         camera = self.odometry.camera
         metric = metric_notice(camera.calibration)
         problems = self.check.problems() if self.check is not None else []
-        return [*problems, *([] if metric is None else [metric]), *focus_notices(self.reports, camera)]
+        optics = [*([] if metric is None else [metric]), *focus_notices(self.reports, camera)]
+        return [*problems, *optics, *self.remarks]
 
     @property
     def scale_sigma(self) -> float:
@@ -222,6 +224,7 @@ def run(
         odometry,
         clock.rate(),
         None if watch is None else watch.result(),
+        closing_notes_of(source),
     )
     for sink in sinks:
         sink.on_end(result)

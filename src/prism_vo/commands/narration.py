@@ -89,7 +89,7 @@ class TrackingProgress:
         self._say = say
         self._seen: deque[tuple[float, int]] = deque()
 
-    def __call__(self, done: int, total: int | None, report: FrameReport) -> None:
+    def __call__(self, done: int, total: int | None, report: FrameReport, more: str = "") -> None:
         """One more frame."""
         now = time.monotonic()
         self._seen.append((now, done))
@@ -97,7 +97,7 @@ class TrackingProgress:
             self._seen.popleft()
         span, frames = now - self._seen[0][0], done - self._seen[0][1]
         speed = f"{frames / span:.1f} frames/s, " if frames and span > 0 else ""
-        self._say("tracking", done, total, f"{speed}{report.status}")
+        self._say("tracking", done, total, f"{speed}{report.status}" + (f", {more}" if more else ""))
 
 
 class ReportAnnouncement:

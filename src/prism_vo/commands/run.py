@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -35,6 +36,9 @@ def run(
     view: Annotated[bool, Parameter(negative=())] = False,
     record: Path | None = None,
     follow: float | None = None,
+    source: str | None = None,
+    white: Path | None = None,
+    queue: int = 2,
     force: bool = False,
     quiet: Annotated[bool, Parameter(alias="-q")] = False,
     verbose: Annotated[bool, Parameter(alias="-v", negative=())] = False,
@@ -84,6 +88,14 @@ def run(
         Write a Rerun recording (.rrd); needs no screen.
     follow
         The folder still grows: take frames as they arrive, end after so many seconds without a new one.
+    source
+        A live camera instead of a recording, until Ctrl-C, --frames or --follow seconds (10) without an image: v4l2:0,
+        opencv:URL, video:FILE (at its own pace), folder:PATH, aravis[:NAME], harvesters:FILE.cti[#SERIAL]. Needs
+        --camera, except with a folder.
+    white
+        White image of a live camera.
+    queue
+        Frames of a live camera that wait at the most; the oldest is dropped, and counted.
     force
         Overwrite the results of another run in --out.
     quiet
@@ -99,6 +111,7 @@ def run(
         load_rerun()  # if it is missing, that is said before anything is opened
     from prism_vo import pipeline
     from prism_vo.commands.call import Call, finished_before
+    from prism_vo.commands.live import open_camera, progress_of, running
     from prism_vo.commands.narration import Narration, ReportAnnouncement, TrackingProgress
     from prism_vo.commands.output import print_summary
     from prism_vo.datasets.source import notes_of
@@ -127,20 +140,21 @@ def run(
             return code
         call = call.completed(resume)
     settings = call.settings()
-    data = call.open()
+    data = call.open() if source is None else open_camera(source, call, white, queue, resume)
     folder = resume or out or free_folder(Path("results"), data.name)
     sinks = _sinks(folder, report, view, record, verbose, log_json)
     if not quiet:
         for note in notes_of(data):
             print(f"note: {note}", file=sys.stderr)
-    with Narration(quiet or verbose or log_json) as say:
+    with Narration(quiet or verbose or log_json) as say, ExitStack() as stack:
         say("loading or, the first time, compiling")
+        stack.enter_context(running(data, settings))
         result = pipeline.run(
             data,
             settings,
             folder,
             sinks=[ReportAnnouncement(say), *sinks] if report else sinks,
-            progress=TrackingProgress(say),
+            progress=progress_of(data, TrackingProgress(say)),
             frames=call.frames,
             threads=threads,
             force=force,

@@ -80,6 +80,11 @@ class Stream:
         return f"Stream({self.name!r}, {self.camera!r})"
 
 
+def closing_notes_of(source: object) -> tuple[str, ...]:
+    """Sentences about a source after its last frame; most have none."""
+    return tuple(getattr(source, "closing_notes", ()))
+
+
 def notes_of(source: object) -> tuple[str, ...]:
     """Sentences a user should read before relying on a recording; sources need not have any."""
     return tuple(getattr(source, "notes", ()))
