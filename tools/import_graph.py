@@ -20,7 +20,7 @@ FACE = "__init__"  # the public names; above everything that they stand for
 # The order of the house, from the ground up: a room may import from lower floors only, neither from its own nor from
 # above. A new room gets a place here; nowhere else is the order written down.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("arrays", "errors", "kernel_cache"),
+    ("arrays", "errors", "kernel_cache", "shelf"),
     ("bounded", "compiled"),
     ("atomic", "interruption"),
     (

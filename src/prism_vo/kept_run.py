@@ -13,6 +13,7 @@ from typing import Any
 
 from prism_vo.checkpoint.file import CHECKPOINT
 from prism_vo.checkpoint.keeper import Keeper, stored_run
+from prism_vo.checkpoint.records import RecordFile
 from prism_vo.config_file import config_to_dict
 from prism_vo.datasets.reading import frame_finder
 from prism_vo.datasets.selection import SequencePart
@@ -21,6 +22,7 @@ from prism_vo.errors import InputError, OutputError, PrismError
 from prism_vo.interruption import uninterrupted
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.results import ResultsFolder
+from prism_vo.shelf import Shelf
 
 
 @dataclass
@@ -29,7 +31,8 @@ class KeptRun:
 
     folder: ResultsFolder
     keeper: Keeper | None  # None: frames of this source cannot be read again, so it cannot be resumed
-    reports: list[FrameReport]  # of the frames that are done
+    reports: Shelf[FrameReport]  # of the frames that are done
+    records: RecordFile  # where older ones are, and what the map needs at its end
 
     @classmethod
     def begin(
@@ -56,16 +59,36 @@ class KeptRun:
             )
             if keeper is not None:
                 keeper.begin()
-            return cls(folder, keeper, [])
+            return cls._going_on(folder, keeper, Shelf(), RecordFile(out), odometry)
         header, state = stored
         if header.get("identity") != facts["identity"]:
             raise InputError(
                 f"{out}: was a run of another recording or with other settings; go on with those, or choose another"
                 " folder."
             )
-        reports = keeper.restore(state, finder)
+        old = RecordFile(out, header.get("records", {})) if state else None
+        reports = Shelf() if old is None else keeper.restore(state, finder, old)
         folder = ResultsFolder(out, source.name, total, odometry.config, False, indices, done=reports)
-        return cls(folder, keeper, reports)
+        # from here on nobody else writes in the folder
+        if old is not None:
+            old.cut()
+        return cls._going_on(folder, keeper, reports, old or RecordFile(out), odometry)
+
+    @classmethod
+    def _going_on(
+        cls,
+        folder: ResultsFolder,
+        keeper: Keeper | None,
+        reports: Shelf[FrameReport],
+        records: RecordFile,
+        odometry: Odometry,
+    ) -> KeptRun:
+        """What is needed at the end alone goes to the records."""
+        odometry.keep_in(records)
+        reports.keep_in(records)
+        if keeper is not None:
+            keeper.records = records
+        return cls(folder, keeper, reports, records)
 
     def add(self, report: FrameReport) -> None:
         """One frame has a pose or not: that is on disk at once."""
@@ -84,7 +107,7 @@ class KeptRun:
                 if whole and self.keeper is not None and not isinstance(error, OutputError):
                     self.keeper.save()
                 odometry.finish()
-                self.folder.close(odometry)
+                self.folder.close(odometry, self.reports)
             except OutputError as refusal:
                 if not isinstance(error, OutputError):
                     error.add_note(str(refusal).rstrip("."))
@@ -112,7 +135,7 @@ class KeptRun:
     def close(self, odometry: Odometry) -> None:
         """All frames are done: the refined files."""
         try:
-            self.folder.close(odometry)
+            self.folder.close(odometry, self.reports)
         except BaseException:
             self.folder.release()
             raise
@@ -121,6 +144,7 @@ class KeptRun:
         """Everything is written: nothing is left to go on with."""
         self.folder.finish(lost, segments)
         (self.folder.path / CHECKPOINT).unlink(missing_ok=True)
+        self.records.forget()
         self.folder.release()
 
 

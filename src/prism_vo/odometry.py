@@ -28,6 +28,7 @@ from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
 from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
+from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
@@ -120,6 +121,10 @@ class Odometry:
                 self.window.trace(posed)
         self.map.record_between(posed, self.window.keyframes[-1])
         return self._report(frame, "ok", track, None, verdict)
+
+    def keep_in(self, store: Store) -> None:
+        """What is needed at the end of a run alone lies there from now on, not in memory."""
+        self.map.keep_in(store, often_moved=self.places is not None)
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""

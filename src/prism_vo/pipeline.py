@@ -39,6 +39,7 @@ from prism_vo.optics.nominal import metric_notice
 from prism_vo.places.places import KnownPlaces
 from prism_vo.results import check_free
 from prism_vo.sensor import DecodedSensor, Sensor
+from prism_vo.shelf import Shelf
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
@@ -68,7 +69,7 @@ class RunResult:
     name: str
     out: Path | None
     trajectory: Trajectory
-    reports: list[FrameReport]
+    reports: Many[FrameReport]
     truth: Trajectory | None
     metrics: TrajectoryMetrics | None
     metrics_refusal: str | None
@@ -108,8 +109,8 @@ class RunResult:
     @property
     def scale_sigma(self) -> float:
         """Relative standard deviation of the scale at the end of the run; NaN: not determined."""
-        known = [r.mapping.scale_sigma for r in self.reports if r.mapping is not None]
-        return known[-1] if known else float("nan")
+        known = (r.mapping.scale_sigma for r in reversed(self.reports) if r.mapping is not None)
+        return next(known, float("nan"))
 
     @property
     def segments(self) -> int:
@@ -176,7 +177,7 @@ def run(
         if out is None
         else KeptRun.begin(out, source, total, odometry, (watch, *sinks), force, resume, call)
     )
-    reports: list[FrameReport] = [] if kept is None else kept.reports
+    reports: Shelf[FrameReport] = Shelf() if kept is None else kept.reports
     waiting: Iterator[SourceFrame] = chain(unreadable, [first], incoming)
     if reports:
         waiting = islice(frames_of(source, len(reports)), None if frames is None else frames - len(reports))

@@ -7,7 +7,6 @@ import json
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -64,7 +63,6 @@ class ResultsFolder:
         self._folder = OutputFolder(path, "run", force, resume=done is not None)
         self.path, self._count = path, 0
         self._segment = 0  # of the last pose
-        self._quality: list[FrameReport] = []
         if done is None:
             self._begin(name, frames, config, part, source)
         self._folder.mark("running")
@@ -108,19 +106,18 @@ class ResultsFolder:
                 self._write(self._trajectory, segment_line(report.segment) + "\n")
                 self._segment = report.segment
             self._write(self._trajectory, tum_line(report.time, report.T_world_cam) + "\n")
-            self._quality.append(replace(report, track=None, mapping=None))
         self._write(self._stats, json.dumps(frame_statistics(report)) + "\n")
         self._count += 1
 
-    def close(self, odometry: Odometry) -> None:
-        """Final files, whatever ended the run."""
+    def close(self, odometry: Odometry, reports: Iterable[FrameReport]) -> None:
+        """Final files, whatever ended the run; ``reports``: of all its frames."""
         for file in (self._trajectory, self._stats):
             with suppress(OSError):  # what a full disk did not take was said before
                 file.close()
         if odometry.map.frames:
             trajectory = odometry.trajectory()
             write_trajectory(trajectory, self.path / TRAJECTORY)
-            write_text_atomically(self.path / QUALITY, quality_table(self._quality, trajectory))
+            write_text_atomically(self.path / QUALITY, quality_table(reports, trajectory))
             write_trajectory(odometry.keyframe_trajectory(), self.path / KEYFRAMES)
             write_ply(odometry.cloud(), self.path / POINTS)
             write_text_atomically(self.path / COVARIANCES, covariance_lines(odometry))
@@ -149,12 +146,12 @@ def check_free(path: Path, force: bool, resume: bool = False) -> None:
     check_folder(path, "run", force, resume)
 
 
-def quality_table(reports: list[FrameReport], trajectory: Trajectory) -> str:
+def quality_table(reports: Iterable[FrameReport], trajectory: Trajectory) -> str:
     """The trajectory's companion: segment and quality of every pose, one line each, in the same order."""
     segments = trajectory.segments if trajectory.segments is not None else np.zeros(len(trajectory), np.int32)
     lines = [
         f"{r.time:.17g},{r.index},{segment},{r.keyframe},{r.status},{r.quality:.4f}"
-        for r, segment in zip(reports, segments.tolist())
+        for r, segment in zip((r for r in reports if r.status != "lost"), segments.tolist())
     ]
     return "\n".join([QUALITY_HEADER, *lines]) + "\n"
 

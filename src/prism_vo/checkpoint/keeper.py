@@ -12,8 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from prism_vo.checkpoint.file import read_checkpoint, write_checkpoint
 from prism_vo.checkpoint.pickling import from_bytes, to_bytes
+from prism_vo.checkpoint.records import RecordFile
 from prism_vo.errors import InputError
 from prism_vo.odometry import FrameReport, Odometry
+from prism_vo.shelf import Shelf
 from prism_vo.types import InputFrame
 
 KEYFRAMES = 5  # between checkpoints, at least
@@ -44,14 +46,15 @@ class Keeper:
     _keyframes: int = 0  # since the last checkpoint
     _spent: float = 0.0
     _start: float = field(default_factory=time.monotonic)
-    _latest: tuple[list[FrameReport], object] | None = None  # None: nothing to save
+    _latest: tuple[Shelf[FrameReport], object] | None = None  # None: nothing to save
+    records: RecordFile | None = None  # where what is older lies
     able: bool = True  # False: the state cannot be saved
 
     def begin(self) -> None:
         """An empty checkpoint: enough to begin again."""
         write_checkpoint(self.folder, self.header, b"")
 
-    def offer(self, reports: list[FrameReport], sensor_memory: object) -> None:
+    def offer(self, reports: Shelf[FrameReport], sensor_memory: object) -> None:
         """One more frame is done; now and then everything is written down."""
         self.position += 1
         self._latest = (reports, sensor_memory)
@@ -76,7 +79,7 @@ class Keeper:
             "parts": [part.memory() if isinstance(part, Remembers) else None for part in self.parts],
         }
         try:
-            data = to_bytes(state, _shared(self.odometry))
+            data = to_bytes(state, _shared(self.odometry, self.records))
         except (
             pickle.PicklingError,
             TypeError,
@@ -84,21 +87,22 @@ class Keeper:
         ):  # e.g. a sensor of the user's that holds a device
             self.able = False
             return False
-        write_checkpoint(self.folder, {**self.header, "position": self.position}, data)
+        records = {} if self.records is None else self.records.facts()
+        write_checkpoint(self.folder, {**self.header, "position": self.position, "records": records}, data)
         self._latest, self._keyframes = None, 0
         self._spent += time.monotonic() - start
         return True
 
-    def restore(self, state: bytes, source: Callable[[int], InputFrame]) -> list[FrameReport]:
+    def restore(
+        self, state: bytes, source: Callable[[int], InputFrame], records: RecordFile
+    ) -> Shelf[FrameReport]:
         """Put everything back; returns the reports of the frames that are done."""
-        if not state:
-            return []
-        odometry = self.odometry
+        odometry, shared = self.odometry, _shared(self.odometry, records)
         try:
-            found = from_bytes(
-                state, _shared(odometry), source, lambda focused: odometry.tracker.pyramid(focused.image)
-            )
-            parts, position, reports = found["parts"], int(found["position"]), list(found["reports"])
+            found = from_bytes(state, shared, source, lambda focused: odometry.tracker.pyramid(focused.image))
+            parts, position, reports = found["parts"], int(found["position"]), found["reports"]
+            if not isinstance(reports, Shelf):
+                raise TypeError("reports")
             states = found["odometry"], found["selector"], found["sensor"]
             places = found["places"]
         except InputError as error:
@@ -128,8 +132,8 @@ def _state(owner: object, rebuilt: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in vars(owner).items() if name not in rebuilt}
 
 
-def _shared(odometry: Odometry) -> dict[str, object]:
-    found = {name: getattr(odometry, name) for name in REBUILT}
+def _shared(odometry: Odometry, records: RecordFile | None) -> dict[str, object]:
+    found = {name: getattr(odometry, name) for name in REBUILT} | {"records": records}
     return {
         name: value for name, value in found.items() if value is not None
     }  # None would stand for every None

@@ -42,6 +42,7 @@ ROOMS = frozenset(
             "evaluate",
             "sensor",
             "segments",
+            "shelf",
         ),
     }
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +58,7 @@ def _states(result: RunResult) -> str:
     if result.lost == 0 and result.segments == 1:
         return "every frame has a pose"
     worlds = [result.world_of(r) for r in result.reports]
-    pairs = zip(worlds, worlds[1:], result.reports[1:])
+    pairs = zip(worlds, worlds[1:], islice(result.reports, 1, None))
     starts = [report.index for before, after, report in pairs if after > before >= 0]
     restarted = f"; started again in another world at frame {', '.join(map(str, starts))}" if starts else ""
     unread = len(result.unreadable)

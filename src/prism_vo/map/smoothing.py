@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ NOT_ESTIMATED: Mapping[int, Array] = {}
 
 def smoothed(
     poses: dict[int, Array],
-    conditionals: list[ConditionalPoses],
+    conditionals: Sequence[ConditionalPoses],
     cameras: Mapping[int, Array] = NOT_ESTIMATED,
 ) -> dict[int, Array]:
     """Final T_view_world of all keyframes, those that left moved along with what was learnt since.

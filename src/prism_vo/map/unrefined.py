@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.types import PosedFrame
@@ -25,6 +27,11 @@ class PlacedFrame:
     T_frame_ref: Array
     covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
 
+    def scale(self, factor: float) -> PlacedFrame:
+        """The lengths around it were wrong by a factor."""
+        self.T_frame_ref = se3.scaled(self.T_frame_ref, np.zeros(3), factor)
+        return self
+
 
 @dataclass
 class Unrefined:
@@ -39,6 +46,10 @@ class Unrefined:
         """One more."""
         self.waiting.append((placed, posed))
         del self.waiting[:-MOST]
+
+    def frames(self) -> list[PlacedFrame]:
+        """Those whose pose may still change."""
+        return [placed for placed, _ in (*self.refined, *self.waiting)]
 
     def clear(self) -> None:
         """They keep their tracked poses."""

@@ -18,6 +18,7 @@ from prism_vo.map.unrefined import PlacedFrame, Unrefined
 from prism_vo.optics.camera import FocusedView
 from prism_vo.places.corrections import Corrections
 from prism_vo.points.finished import FinishedPoints
+from prism_vo.shelf import Shelf, Store
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import PosedFrame
 from prism_vo.window.conditional import ConditionalPoses
@@ -35,22 +36,30 @@ class Map:
     segment_of: dict[int, int] = field(
         default_factory=dict
     )  # keyframe → segment; each has its own world frame
-    conditionals: list[ConditionalPoses] = field(default_factory=list)
+    conditionals: Shelf[ConditionalPoses] = field(default_factory=Shelf)
     cameras: dict[int, Array] = field(
         default_factory=dict
     )  # numbers of the camera, by the first keyframe with them
     covariances: dict[int, Array] = field(default_factory=dict)  # (6, 6) of T_view_world, left tangents
-    frames: list[PlacedFrame] = field(default_factory=list)
-    points: list[FinishedPoints] = field(default_factory=list)
+    frames: Shelf[PlacedFrame] = field(default_factory=Shelf)
+    points: Shelf[FinishedPoints] = field(default_factory=Shelf)
     unrefined: Unrefined = field(default_factory=Unrefined)
     corrections: Corrections = field(default_factory=Corrections)  # by places seen again
+
+    def keep_in(self, store: Store, often_moved: bool) -> None:
+        """What is needed at the end lies there from now on; ``often_moved``: keyframes that left are, before it."""
+        self.frames.keep_in(store)
+        self.points.keep_in(store)
+        if not often_moved:
+            self.conditionals.keep_in(store)
 
     # --- what happens ----------------------------------------------------------------------------------------
 
     def record(self, time: float, T_view_world: Array, keyframe: Keyframe) -> PlacedFrame:
         """A frame has a pose; it is kept relative to a keyframe, so that later optimisation moves it."""
-        self.frames.append(PlacedFrame(time, keyframe.id, T_view_world @ se3.inverse(keyframe.pose)))
-        return self.frames[-1]
+        placed = PlacedFrame(time, keyframe.id, T_view_world @ se3.inverse(keyframe.pose))
+        self.frames.append(placed, changing=self.unrefined.frames())
+        return placed
 
     def record_between(self, posed: PosedFrame, keyframe: Keyframe) -> None:
         """The same for a frame that is no keyframe: it will be located again when the next one has been mapped."""
@@ -71,13 +80,9 @@ class Map:
         self.T_view_world = {
             k: se3.scaled(T, r.origin, r.factor) if k >= r.first else T for k, T in self.T_view_world.items()
         }
-        self.conditionals = [
-            c.scaled(r.origin, r.factor) if min(c.left) >= r.first else c for c in self.conditionals
-        ]
-        for frame in self.frames:
-            if frame.keyframe >= r.first:
-                frame.T_frame_ref = se3.scaled(frame.T_frame_ref, np.zeros(3), r.factor)
-        self.points = [p.scaled(r.factor, r.first) for p in self.points]
+        self.conditionals.change(lambda c: c.scaled(r.origin, r.factor) if min(c.left) >= r.first else None)
+        self.frames.change(lambda f: f.scale(r.factor) if f.keyframe >= r.first else None)
+        self.points.change(lambda p: p.scaled(r.factor, r.first) if (p.keyframe >= r.first).any() else None)
 
     def follow_camera(self, numbers: Array, since: int) -> None:
         """The camera's numbers since a keyframe, as they are now."""
@@ -101,7 +106,7 @@ class Map:
     def odometry(self) -> Callable[[], dict[int, Array]]:
         """The same by odometry alone, smoothed: those that left moved along with what was learnt since. Computed when
         it is called, from the map as it is now."""
-        return partial(smoothed, dict(self.T_view_world), list(self.conditionals), dict(self.cameras))
+        return partial(smoothed, dict(self.T_view_world), self.conditionals.snapshot(), dict(self.cameras))
 
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""
