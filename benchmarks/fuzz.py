@@ -99,7 +99,7 @@ def _worker(seed: int, folder: str, reports: Connection) -> None:
     number, findings = 0, Findings()
     while True:
         command = number % COMMANDS_EVERY == COMMANDS_EVERY - 1
-        target = rng.choice(commands) if command else targets[number % len(targets)]
+        target = rng.choice(commands if command else targets)
         data = target.mutant(intact[target.file], rng)
         reports.send((target.name, data[:300]))
         signal.setitimer(signal.ITIMER_PROF, SECONDS_EACH)
@@ -165,6 +165,8 @@ def _listen(
             last[0] = time.monotonic()
             if isinstance(said, Findings):
                 total.add(said)
+                for fault in said.faults:
+                    print(f"FAULT {fault}", flush=True)
                 _print(total)
             else:
                 last[1:] = said

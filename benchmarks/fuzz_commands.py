@@ -7,13 +7,18 @@ import io
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from random import Random
 
+from benchmarks.fuzz_kept_files import header_changed, state_changed
 from benchmarks.fuzz_mutations import hostile_word
 from benchmarks.fuzz_targets import HEADER, TEXT, XML, YAML, Target, change
+from prism_vo.checkpoint.file import CHECKPOINT
 from prism_vo.cli import main
+from prism_vo.commands.call import Call
+from prism_vo.datasets import open_sequence
+from prism_vo.pipeline import run as run_frames
 
 CODES = (0, 2, 3)
 
@@ -82,7 +87,65 @@ def all_commands(folder: Path) -> list[Target]:
         ),
         Target("simulate --preview", folder / "box.obj", _preview(folder), TEXT),
         Target("arguments", folder / "arguments.txt", _arguments(folder, out), TEXT),
+        *_more_commands(folder, with_out, info),
     ]
+
+
+def _more_commands(
+    folder: Path, with_out: Callable[..., Callable[[Path], None]], info: Callable[[Path], None]
+) -> list[Target]:
+    """Commands that read what other commands wrote, bags, and vendors' files."""
+    recording, unfinished = folder / "recording", folder / "unfinished run"
+    quiet = ("--no-report", "--quiet", "--no-threads", "--no-check")
+    _leave_unfinished(recording, unfinished)
+    whole = {path: path.read_bytes() for path in unfinished.iterdir()}
+    checkpoint = folder / "unfinished.bin"
+    checkpoint.write_bytes(whole[unfinished / CHECKPOINT])
+
+    def resume(path: Path) -> None:
+        shutil.rmtree(unfinished)
+        unfinished.mkdir()
+        for other, data in whole.items():
+            other.write_bytes(path.read_bytes() if other.name == CHECKPOINT else data)
+        _call("run", "--resume", str(unfinished), *quiet)
+
+    vendor = ("import-calibration", str(folder / "mla.xml"), str(folder / "CameraModel.xml"), "--raw-size")
+    bag = folder / "ros_bag"
+    return [
+        Target("run --resume", checkpoint, resume, (state_changed, header_changed, *TEXT)),
+        Target(
+            "run --map",
+            folder / "small.map",
+            with_out("run", str(recording), "--loops", "--map", str(folder / "small.map"), *quiet),
+            (header_changed, *HEADER),
+        ),
+        Target("run bag", bag / "walk.bag", with_out("run", str(bag), *quiet), HEADER),
+        Target("info rosbag.yaml", bag / "rosbag.yaml", info, YAML),
+        Target("import-calibration", folder / "mla.xml", with_out(*vendor, "300x260"), XML),
+        Target(
+            "calibrate grid",
+            folder / "grey.png",
+            lambda path: _call("calibrate", "grid", str(path)),
+            (change.png_changed,),
+        ),
+        Target(
+            "view .map",
+            folder / "small.map",
+            lambda path: _call("view", str(path)),
+            (header_changed, *HEADER),
+        ),
+    ]
+
+
+def _leave_unfinished(recording: Path, out: Path) -> None:
+    """A run that was interrupted after its first frame."""
+    sequence = open_sequence(recording)
+
+    def stop(done: int, total: int | None, report: object) -> None:
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        run_frames(sequence, None, out, progress=stop, threads=False, call=Call(recording).record())
 
 
 def _preview(folder: Path) -> Callable[[Path], None]:

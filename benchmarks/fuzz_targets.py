@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from benchmarks import fuzz_kept_files as kept
 from benchmarks import fuzz_mutations as change
 from prism_vo.baselines.external import read_programs
 from prism_vo.bench import figures, tables
@@ -23,8 +23,6 @@ from prism_vo.bench.recordings import read_stats
 from prism_vo.bench.results import DRIFT, RMSE_T_PERCENT, Results
 from prism_vo.bounded.json_text import read_json_lines
 from prism_vo.calibrate.grid_file import load_grid_file
-from prism_vo.checkpoint.file import CHECKPOINT, FIRST_LINE, program, read_checkpoint, write_checkpoint
-from prism_vo.checkpoint.pickling import from_bytes, to_bytes
 from prism_vo.cloud import PointCloud, read_ply, write_ply
 from prism_vo.config_file import commented_yaml, load_config
 from prism_vo.datasets import open_sequence
@@ -107,6 +105,7 @@ def all_targets(folder: Path) -> list[Target]:
         *_vendor(folder),
         *_results(folder),
         *_meshes(folder),
+        *_kept(folder),
     ]
 
 
@@ -303,8 +302,6 @@ def _results(folder: Path) -> list[Target]:
         PointCloud(np.zeros((5, 3), np.float32), np.zeros((5, 3), np.uint8), np.ones(5, np.float32)), cloud
     )
     of_job = Results((record,))
-    state = {"array": np.arange(9.0), "frame": RawFrame(3, 0.1, _picture()), "rng": np.random.default_rng(1)}
-    write_checkpoint(folder, {}, to_bytes(state, {}))
     return [
         Target("stats.jsonl, view", stats, _replayed, (change.json_lines_changed, *TEXT)),
         Target(
@@ -314,22 +311,8 @@ def _results(folder: Path) -> list[Target]:
             (change.json_lines_changed, *TEXT),
         ),
         Target("result.json", stored, _tabled, (change.json_changed, change.json_changed, *TEXT)),
-        Target("checkpoint.bin", folder / CHECKPOINT, _checkpoint, (_state_changed, _state_changed, *TEXT)),
         Target("points.ply", cloud, read_ply, (change.number_changed, change.lines_changed, *PLAIN)),
     ]
-
-
-def _checkpoint(path: Path) -> None:
-    found = read_checkpoint(path.parent)
-    if found is not None:
-        from_bytes(found[1], {}, lambda index: RawFrame(index, 0.0, _picture()), lambda focused: [])
-
-
-def _state_changed(data: bytes, rng: Random) -> bytes:
-    """The pickled state, with the right check sum: what somebody could make who wants to do harm."""
-    state = change.bytes_changed(data.split(b"\n", 2)[2], rng)
-    facts = {"program": program(), "bytes": len(state), "sha256": hashlib.sha256(state).hexdigest()}
-    return FIRST_LINE + json.dumps(facts).encode() + b"\n" + state
 
 
 def _replayed(path: Path) -> None:
@@ -370,3 +353,28 @@ def _meshes(folder: Path) -> list[Target]:
             Target(f"mesh .{kind}", path, lambda p: orbit(load_mesh_scene(p)), special.get(kind, HEADER))
         )
     return found
+
+
+def _kept(folder: Path) -> list[Target]:
+    bags = kept.write_bags(folder, [_picture(), _picture()])
+    for place in {path for path in folder.glob("ros_*")}:
+        save_calibration(Calibration.model_validate(CAMERA), place / "camera.yaml")
+    stored = folder / "small.map"
+    kept.write_small_map(stored, PlenopticCamera.from_calibration(Calibration.model_validate(CAMERA)))
+    state = {"array": np.arange(9.0), "frame": RawFrame(3, 0.1, _picture()), "rng": np.random.default_rng(1)}
+    unfinished = folder / "unfinished"
+    kept.write_unfinished(unfinished, state)
+    checkpoint, records, marker = (unfinished / name for name in kept.KEPT_FILES)
+    resumed = kept.reader_of_unfinished(_picture())
+    forged = (kept.state_changed, kept.state_changed, kept.header_changed, *TEXT)
+    return [
+        Target("ROS 1 .bag", bags["bag"], kept.read_bag, HEADER),
+        Target("ROS 2 .db3", bags["db3"], kept.read_bag, HEADER),
+        Target("ROS 2 .mcap", bags["mcap"], kept.read_bag, HEADER),
+        Target("ROS 2 metadata.yaml", bags["db3"].parent / "metadata.yaml", kept.read_bag, YAML),
+        Target("rosbag.yaml", bags["bag"].parent / "rosbag.yaml", kept.read_bag, YAML),
+        Target(".map", stored, kept.read_whole_map, (kept.header_changed, kept.header_changed, *HEADER)),
+        Target("checkpoint.bin", checkpoint, resumed, forged),
+        Target("checkpoint.records", records, resumed, HEADER),
+        Target("marker", marker, kept.read_folder_marker, (change.json_changed, change.json_changed, *TEXT)),
+    ]

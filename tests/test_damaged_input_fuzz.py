@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 import tracemalloc
@@ -17,16 +18,19 @@ from benchmarks.fuzz import run_inputs
 from benchmarks.fuzz_commands import all_commands
 from benchmarks.fuzz_targets import CAMERA, all_targets
 
+from prism_vo.checkpoint.file import write_checkpoint
 from prism_vo.cli import main
 from prism_vo.config_file import config_from_dict, load_config
 from prism_vo.config_ranges import RANGES
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.images import read_image
 from prism_vo.errors import ConfigError, InputError, PrismError
+from prism_vo.map_file import check_map_target
 from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
+from prism_vo.output_folder import MARKER
 
 MUTANTS = 12  # of each file
-COMMANDS = 26
+COMMANDS = 40
 
 
 def test_intact_files_are_read_and_hostile_ones_refused(tmp_path: Path) -> None:
@@ -147,3 +151,60 @@ def test_odd_digits_in_names_are_letters(tmp_path: Path) -> None:
         cv2.imencode(".png", np.zeros((48, 64), np.uint8))[1].tofile(tmp_path / "raw" / name)
     assert len(open_sequence(tmp_path)) == 7
     assert main(["info", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("corners.xml", "<ltop><x>10<", "<ltop><x>1e308<", "more than 1e.09"),
+        ("CameraModel.xml", "<A0>0.0001<", "<A0>1e200<", "more than 1e.09"),
+        ("CameraModel.xml", ">0.0055<", ">5e-324<", "less than 1e-06"),
+        ("CameraModel.xml", ">0.0055<", ">-0.0055<", "less than 1e-06"),
+    ],
+)
+def test_lengths_no_camera_has_are_named(tmp_path: Path, name: str, old: str, new: str, words: str) -> None:
+    target = next(t for t in all_targets(tmp_path) if t.file.name == name)
+    text = target.file.read_text()
+    assert old in text
+    target.file.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=words):
+        target.read(target.file)
+
+
+def test_a_count_without_end_in_a_mesh_is_refused(tmp_path: Path) -> None:
+    target = next(t for t in all_targets(tmp_path) if t.name == "mesh .gltf")
+    text = re.sub(r'"count": ?\d+', '"count": 1e999', target.file.read_text(), count=1)
+    target.file.write_text(text)
+    with pytest.raises(InputError, match="claims more than it holds"):
+        target.read(target.file)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"start": "1"},
+        {"frames": [3]},
+        {"stride": True},
+        {"sequence": "a\0b"},
+        {"settings": 3},
+        {"other": 1},
+        7,
+    ],
+)
+def test_a_forged_call_in_a_checkpoint_is_one_sentence(
+    tmp_path: Path, call: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / MARKER).write_text('{"format": "prism-vo/run/1", "state": "running"}')
+    write_checkpoint(tmp_path / "out", {"call": call}, b"")
+    assert main(["run", "--resume", str(tmp_path / "out")]) == 2
+    assert "checkpoint" in capsys.readouterr().err
+
+
+def test_a_forged_checkpoint_cannot_have_a_file_replaced_by_a_map(tmp_path: Path) -> None:
+    mine = tmp_path / "letter.txt"
+    mine.write_text("dear …")
+    with pytest.raises(InputError, match="is there already"):
+        check_map_target(mine, force=False, known=None, resume=True)
+    mine.write_bytes(b"prism-vo/map/1\n{}")
+    check_map_target(mine, force=False, known=None, resume=True)

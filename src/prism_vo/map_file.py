@@ -130,8 +130,12 @@ def check_view(stored: StoredMap, view: FocusedView, path: Path) -> None:
         raise InputError(f"{path}: the map was made with another camera, camera file or view.")
 
 
-def check_map_target(path: Path, force: bool, known: Path | None) -> None:
-    """Before hours of work: whether the map can be written there, and destroys nothing."""
+def check_map_target(path: Path, force: bool, known: Path | None, resume: bool = False) -> None:
+    """Before hours of work: whether the map can be written there, and destroys nothing.
+
+    ``resume``: the name comes from a checkpoint, so what is there already may be replaced if it is a map.
+    """
+    force = force or (resume and path.is_file() and _is_map(path))
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written; --save-map names a file in a folder that exists.")
     if path.is_symlink():
@@ -139,6 +143,11 @@ def check_map_target(path: Path, force: bool, known: Path | None) -> None:
     same = known is not None and known.exists() and path.exists() and known.samefile(path)
     if path.exists() and not (force or same):
         raise InputError(f"{path}: is there already; choose another --save-map or say --force.")
+
+
+def _is_map(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(FIRST_LINE)).startswith(b"prism-vo/map/")
 
 
 Layout = list[tuple[str, tuple[int, ...]]]

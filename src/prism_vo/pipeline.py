@@ -163,7 +163,7 @@ def run(
     if known is not None or save_map is not None:
         _check_recognising(config)
     if save_map is not None:
-        check_map_target(save_map, force or resume, known)
+        check_map_target(save_map, force, known, resume)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)

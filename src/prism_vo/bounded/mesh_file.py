@@ -34,7 +34,15 @@ def read_mesh_file(path: Path) -> bytes:
             _check_gltf(parse_json(data.decode("utf-8")), b"")
         elif kind == ".stl" and data.lstrip()[:5].lower() != b"solid":
             _require(len(data) >= 84 and struct.unpack_from("<I", data, 80)[0] * 50 <= len(data) - 84)
-    except (ValueError, struct.error, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (
+        ValueError,
+        struct.error,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:
         raise InputError(f"{path}: damaged; it claims more than it holds, or is no {kind} file.") from error
     return data
 

@@ -63,24 +63,20 @@ class Call:
                     f"{folder}: holds no checkpoint; name the sequence to begin from its first frame."
                 )
             return self
-        call = stored[0].get("call")
-        if not isinstance(call, dict):
-            raise InputError(f"{folder}: its checkpoint was not written by `prism-vo run`.")
+        call = _recorded(stored[0].get("call"), folder)
         if self._says_more():
             raise ConfigError(
                 "With --resume, settings and the part of the recording are those of the unfinished run."
             )
-        sequence = self.sequence or (Path(str(call["sequence"])) if call.get("sequence") else None)
-        camera = self.camera or (Path(str(call["camera"])) if call.get("camera") else None)
         return Call(
-            sequence,
-            camera,
-            start=int(call.get("start", 0)),
-            frames=None if call.get("frames") is None else int(call["frames"]),
-            stride=int(call.get("stride", 1)),
-            follow=None if call.get("follow") is None else float(call["follow"]),
-            known_map=Path(str(call["map"])) if call.get("map") else None,
-            save_map=self.save_map or (Path(str(call["save_map"])) if call.get("save_map") else None),
+            self.sequence or _path(call, "sequence"),
+            self.camera or _path(call, "camera"),
+            start=call.get("start", 0),
+            frames=call.get("frames"),
+            stride=call.get("stride", 1),
+            follow=call.get("follow"),
+            known_map=_path(call, "map"),
+            save_map=self.save_map or _path(call, "save_map"),
             stored=config_from_dict(call.get("settings", {}), folder / "checkpoint.bin"),
         )
 
@@ -126,6 +122,30 @@ class Call:
                 "--camera cannot be combined with --follow; put camera.yaml into the growing folder."
             )
         return FollowedSequence(self.sequence, self.follow, self.start, self.stride)
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("sequence", "camera", "map", "save_map"), str),
+    **dict.fromkeys(("start", "frames", "stride"), int),
+    "follow": (int, float),
+    "settings": dict,
+}
+
+
+def _recorded(call: Any, folder: Path) -> dict[str, Any]:
+    """What :meth:`Call.record` wrote, without what was None; anything else is refused."""
+    if not isinstance(call, dict):
+        raise InputError(f"{folder}: its checkpoint was not written by `prism-vo run`.")
+    given = {key: value for key, value in call.items() if value is not None}
+    for key, value in given.items():
+        odd = key not in _KINDS or not isinstance(value, _KINDS[key]) or isinstance(value, bool)
+        if odd or (isinstance(value, str) and "\0" in value):
+            raise InputError(f"{folder}: its checkpoint is damaged; begin again with --force.")
+    return given
+
+
+def _path(call: dict[str, Any], key: str) -> Path | None:
+    return Path(call[key]) if key in call else None
 
 
 def finished_before(folder: Path) -> int | None:

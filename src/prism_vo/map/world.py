@@ -91,11 +91,13 @@ class Map:
     def follow(self, keyframes: Iterable[Keyframe], segment: int) -> None:
         """The poses of the keyframes in the window, as they are now, in the world of a segment."""
         for keyframe in keyframes:
-            self.T_view_world[keyframe.id] = keyframe.pose
+            self.T_view_world[keyframe.id] = keyframe.pose.copy()
             self.keyframe_times[keyframe.id] = keyframe.time
             self.segment_of[keyframe.id] = segment
             if keyframe.covariance is not None:
-                self.covariances[keyframe.id] = keyframe.covariance
+                self.covariances[keyframe.id] = (
+                    keyframe.covariance.copy()
+                )  # a part of all those of its window
 
     # --- what is read ----------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prism_vo.bounded.files import shown
 from prism_vo.errors import CalibrationError
-from prism_vo.optics.vendor.xml_file import Pair, expect_root, number, optional, pair
+from prism_vo.optics.vendor.xml_file import Pair, expect_root, number, optional, pair, positive
 
 MODEL_ROOT = "Root"
 
@@ -43,7 +43,7 @@ def read_lifcal_model(path: Path) -> LifcalModel:
     width, height = pair(root, "ImageSize", path, "Width", "Height")
     return LifcalModel(
         tf_size=(int(width), int(height)),
-        pixel_size_mm=number(root, "PixelSize", path),
+        pixel_size_mm=positive(root, "PixelSize", path),
         principal_point=pair(root, "PrincipalPoint", path),
         focal_length=number(root, "FocalLength", path),
         mla_distance=number(root, "MainLensMlaDistance", path),

@@ -12,6 +12,8 @@ from prism_vo.bounded.xml_tree import parse_xml
 from prism_vo.errors import CalibrationError
 
 Pair = tuple[float, float]
+LARGEST = 1e9  # px, mm or coefficients; powers of it can still be added up
+LEAST_LENGTH = 1e-6  # mm or px
 
 
 def root_name(path: Path) -> str:
@@ -45,6 +47,20 @@ def to_number(text: str, name: str, path: Path) -> float:
         ) from error
     if not math.isfinite(value):
         raise CalibrationError(f"{path}: element {name!r} is not finite.")
+    if abs(value) > LARGEST:
+        raise CalibrationError(
+            f"{path}: element {name!r} is {value:g}, more than {LARGEST:g}; check the file."
+        )
+    return value
+
+
+def positive(node: ElementTree.Element, name: str, path: Path) -> float:
+    """A length that must be there: more than nothing."""
+    value = number(node, name, path)
+    if value < LEAST_LENGTH:
+        raise CalibrationError(
+            f"{path}: element {name!r} is {value:g}, less than {LEAST_LENGTH:g}; check the file."
+        )
     return value
 
 
