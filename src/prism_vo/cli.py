@@ -8,13 +8,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from prism_vo import __version__
+from prism_vo.commands.quiet import quietly
 from prism_vo.errors import PrismError
 from prism_vo.interruption import ending_like_ctrl_c, exit_code
 
 EXIT_OK, EXIT_INPUT = 0, 2
+QUIET = {"-q", "--quiet"}
 
 # name on the command line, function "module:function" in prism_vo.commands, one line of help
 COMMANDS = (
@@ -38,6 +40,23 @@ CALIBRATE_COMMANDS = (
 )
 
 
+# what stands behind the name, for the line of usage; [OPTIONS] come last
+ARGUMENTS = {
+    "info": "PATH",
+    "import-calibration": "MLA.xml [CameraModel.xml]",
+    "simulate": "SCENE [OUT]",
+    "depth": "RAW... --out FOLDER",
+    "run": "SEQUENCE",
+    "refine": "RESULTS",
+    "eval": "ESTIMATE... GROUNDTRUTH",
+    "export": "RESULTS|SEQUENCE --as FORM",
+    "view": "RESULTS|MAP",
+    "calibrate grid": "IMAGES...",
+    "calibrate camera": "SEQUENCE --out FILE",
+}
+PLAIN = Parameter(negative_iterable=())  # no --empty-NAME beside every option that takes several values
+
+
 def build_app() -> App:
     """The application with every command; their modules are loaded when they are called."""
     app = App(
@@ -47,14 +66,24 @@ def build_app() -> App:
         help_format="plaintext",  # no markdown parser to import: help appears at once
         result_action="return_value",
         suppress_keyboard_interrupt=False,
+        default_parameter=PLAIN,
     )
     for name, target, help_line in COMMANDS:
-        app.command(f"prism_vo.commands.{target}", name=name, help=help_line)
-    calibrate = App(name="calibrate", help=CALIBRATE, help_format="plaintext")
+        app.command(f"prism_vo.commands.{target}", name=name, help=help_line, usage=_usage(name))
+    calibrate = App(name="calibrate", help=CALIBRATE, help_format="plaintext", default_parameter=PLAIN)
     for name, target, help_line in CALIBRATE_COMMANDS:
-        calibrate.command(f"prism_vo.commands.{target}", name=name, help=help_line)
+        usage = _usage(f"calibrate {name}")
+        calibrate.command(f"prism_vo.commands.{target}", name=name, help=help_line, usage=usage)
     app.command(calibrate)
+    app.register_install_completion_command(
+        help="Complete commands and options with the Tab key in this shell."
+    )
     return app
+
+
+def _usage(name: str) -> str:
+    words = f"{name} {ARGUMENTS[name]}" if name in ARGUMENTS else name
+    return f"Usage: prism-vo {words} [OPTIONS]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding can
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with ending_like_ctrl_c():
+        with ending_like_ctrl_c(), quietly(QUIET & {*tokens} != set()):
             result = build_app()(tokens, exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except PrismError as error:

@@ -108,3 +108,32 @@ def test_a_short_loop_says_why_it_has_no_drift(tmp_path: Path, capsys: pytest.Ca
     ]
     assert main([*arguments, "--no-plot"]) == 0
     assert "start segment has 9 poses" in capsys.readouterr().out
+
+
+def test_the_table_is_in_millimetres(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["eval", str(files[0]), str(files[1]), "--out", str(out), "--no-plot"]) == 0
+    printed = capsys.readouterr().out
+    assert "RMSE_t mm" in printed and "max mm" in printed and "RPE mm" in printed
+    record = json.loads((out / "metrics.json").read_text())["estimates"]["estimate"]
+    row = next(line for line in printed.splitlines() if line.startswith("estimate ") and "SE(3)" in line)
+    assert float(row.split()[5]) == pytest.approx(1e3 * record["se3"]["rmse_t_m"], rel=5e-3)
+
+
+def test_paths_are_drawn_upright(files: tuple[Path, Path]) -> None:
+    from prism_vo.evaluate.association import as_series
+    from prism_vo.report.plots import trajectory_figure
+
+    pytest.importorskip("matplotlib")
+    truth = loop_poses()  # cameras upright: the world's y points down
+    estimate = as_series(disturbed(truth, 1, random_similarity(1, 0.98)))
+    figure = trajectory_figure(
+        {"a": estimate}, as_series(truth), {"a": evaluate_trajectory(estimate, truth)}, "SE(3)"
+    )
+    plan, _, height, _ = figure.axes
+    assert (plan.get_xlabel(), plan.get_ylabel()) == ("x [m]", "z [m]")
+    assert not plan.xaxis_inverted() and not plan.yaxis_inverted()
+    assert "seen from above" in plan.get_title(loc="left")
+    assert height.get_ylabel() == "y [m]" and height.yaxis_inverted()

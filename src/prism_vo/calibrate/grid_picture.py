@@ -21,6 +21,7 @@ LINE_HEIGHT = 36  # px, of a line of words
 LONGEST_ARROW = 0.6  # of the distance of neighbouring zones
 DARKER = 0.55  # of the image under arrows
 RESIDUAL_COLOR, START_COLOR, NO_ZONE_COLOR = (90, 220, 110), (250, 170, 50), (150, 150, 150)  # RGB
+NUMBER_COLOR, FONT = (235, 235, 235), cv2.FONT_HERSHEY_SIMPLEX
 Picture = NDArray[np.uint8]
 
 
@@ -32,7 +33,7 @@ def findings_picture(image: NDArray[Any], findings: GridFindings) -> Picture:
     side = (width - GAP) // 2
     left = _arrows(image, fit, fit.zones.offset, RESIDUAL_COLOR, side, "left over by the fit")
     if findings.from_start:
-        right = _arrows(image, fit, fit.start_offsets, START_COLOR, side, "offsets of the start")
+        right = _arrows(image, fit, fit.start_offsets, START_COLOR, side, "offsets of the given file")
     else:
         right = _profile(findings.profile, fit.grid.pitch / 2, side, len(left))
     below = np.full((len(left), width, 3), 255, np.uint8)
@@ -80,7 +81,10 @@ def _arrows(
         start, end = fit.zones.centre[z], fit.zones.centre[z] + times * vector
         cv2.circle(canvas, _place(start, zoom), 3, color, -1, cv2.LINE_AA)
         cv2.arrowedLine(canvas, _place(start, zoom), _place(end, zoom), color, 2, cv2.LINE_AA, tipLength=0.25)
-    words = f"{title}: arrows {times:g} x, longest {np.nanmax(lengths):.3f} px"
+        x, y = _place(start, zoom)
+        below = y + (18 if end[1] <= start[1] else -8)  # where the arrow is not
+        cv2.putText(canvas, f"{lengths[z]:.3f}", (x - 22, below), FONT, 0.45, NUMBER_COLOR, 1, cv2.LINE_AA)
+    words = f"{title}, px: at the most {np.nanmax(lengths):.3f}; arrows {times:g} x"
     return np.concatenate([_line(words, width), np.asarray(canvas, np.uint8)], axis=0)
 
 
@@ -128,4 +132,4 @@ def _line(words: str, width: int) -> Picture:
 
 
 def _words(canvas: Picture, words: str, at: tuple[int, int]) -> None:
-    cv2.putText(canvas, words, at, cv2.FONT_HERSHEY_SIMPLEX, 0.7, (20, 20, 20), 1, cv2.LINE_AA)
+    cv2.putText(canvas, words, at, FONT, 0.7, (20, 20, 20), 1, cv2.LINE_AA)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.bench.plan import BenchSequence
     from prism_vo.bench.results import Results
@@ -28,6 +30,7 @@ def bench(
     jobs: int | None = None,
     scheduler: str | None = None,
     programs: Path | None = None,
+    quiet: Quiet = False,
 ) -> int:
     """Run methods over sequences and write report.html, tables and figures. Finished jobs are not repeated.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -34,6 +36,7 @@ def grid(
     plot: Path | None = None,
     mosaic: Annotated[bool, Parameter(negative=())] = False,
     force: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find the micro-lens grid in a white image or in ordinary raw images, and say how certain it is.
 

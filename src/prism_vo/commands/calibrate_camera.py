@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.camera_fit.calibrate import Known, Plan
     from prism_vo.camera_fit.facts import MetricFact
@@ -38,6 +40,7 @@ def camera(
     xml: Annotated[bool, Parameter(negative=())] = False,
     threads: bool = True,
     force: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find f_L, b_L0, B, principal point and distortion from a moving camera before any rigid scene with depth.
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from prism_vo.commands.quiet import Quiet
 
-def config() -> None:
+
+def config(*, quiet: Quiet = False) -> None:
     """Print all settings as YAML with their defaults and comments."""
     from prism_vo.config_file import commented_yaml
 

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.commands.narration import Narration
     from prism_vo.pipeline import RunResult
@@ -17,7 +19,12 @@ CAMERA, FRAMES = "small", 60
 
 
 def demo(
-    *, out: Path = Path("demo"), scene: str = "table", frames: int = FRAMES, camera: str = CAMERA
+    *,
+    out: Path = Path("demo"),
+    scene: str = "table",
+    frames: int = FRAMES,
+    camera: str = CAMERA,
+    quiet: Quiet = False,
 ) -> int:
     """Simulate a hand-held sweep over a table with a small camera, track it, and compare with the truth.
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.datasets import Sequence
 
@@ -22,6 +24,7 @@ def depth(
     start: int = 0,
     frames: int | None = None,
     stride: int = 1,
+    quiet: Quiet = False,
 ) -> int:
     """Decode raw plenoptic images: focused image, virtual depth, its uncertainty, metric depth, a preview.
 

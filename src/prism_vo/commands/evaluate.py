@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.evaluate.association import PoseSeries
     from prism_vo.evaluate.metrics import Alignment, TrajectoryMetrics
@@ -21,6 +23,7 @@ def evaluate(
     rpe_delta: float = 1.0,
     segment_share: float = 0.15,
     plot: bool = True,
+    quiet: Quiet = False,
 ) -> None:
     """Compare one or more trajectories with ground truth: ESTIMATE [ESTIMATE ...] GROUNDTRUTH.
 
@@ -107,15 +110,24 @@ def inside(path: Path, name: str) -> Path:
 
 
 def distinct_names(paths: tuple[Path, ...]) -> list[str]:
-    """Short names for the tables, made longer until no two are the same."""
+    """Short names for the tables, made longer until no two are the same; files of a run have the run's name."""
+    paths = tuple(_named(path) for path in paths)
     for parts in range(1, 1 + max(len(p.parts) for p in paths)):
-        names = [
-            "/".join(p.with_suffix("").parts[-parts:]) if p.suffix else "/".join(p.parts[-parts:])
-            for p in paths
-        ]
+        names = ["/".join(p.parts[-parts:]) for p in paths]
         if len(set(names)) == len(names):
             return names
     return [f"{k + 1}: {p}" for k, p in enumerate(paths)]
+
+
+def _named(path: Path) -> Path:
+    """``results/walk/trajectory.txt`` → ``results/walk``; ``.`` → the folder's name; other files without ending."""
+    from prism_vo.results import KEYFRAMES, TRAJECTORY
+
+    folder = path.parent if path.name in (TRAJECTORY, KEYFRAMES) else path
+    folder = folder if folder.name not in ("", "..") else folder.resolve()
+    if path.name == KEYFRAMES:
+        return folder.with_name(f"{folder.name} keyframes")
+    return folder if folder is not path or path.is_dir() else path.with_suffix("")
 
 
 def write_results(

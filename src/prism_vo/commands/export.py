@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -40,7 +42,7 @@ def export(
     images: Literal["focused", "mono"] = "focused",
     first: int = 0,
     last: int | None = None,
-    quiet: Annotated[bool, Parameter(alias="-q", negative=())] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write what a run found, or the focused images of a recording, for another program.
 
@@ -66,8 +68,6 @@ def export(
         Of a recording: first frame.
     last
         Of a recording: last frame; default: the last there is.
-    quiet
-        Print nothing but errors.
     """
     from prism_vo.errors import ConfigError
     from prism_vo.export.finished_run import is_results

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from prism_vo.commands.import_arguments import DataSheet, files_by_kind, find_raw_size, read_raw_images
 from prism_vo.commands.import_lines import distortion_line, grid_lines, optics_line, type_lines
+from prism_vo.commands.quiet import Quiet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +36,7 @@ def import_calibration(
     out: Path = Path("camera.yaml"),
     view: Literal["central", "focal"] = "central",
     force: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make camera.yaml of a vendor's micro-lens XML and, if there is one, a LiFCal CameraModel.xml.
 

@@ -6,12 +6,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.datasets import Sequence
     from prism_vo.optics.camera import PlenopticCamera
 
 
-def info(path: Path, /, *, plot: Path | None = None, check: bool = True) -> None:
+def info(
+    path: Path,
+    /,
+    *,
+    plot: Path | None = None,
+    check: bool = True,
+    quiet: Quiet = False,
+) -> None:
     """Say what a sequence, calibration, image, trajectory or cloud is, and what the camera can measure.
 
     Parameters

@@ -19,6 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from prism_vo.commands.quiet import is_quiet
+
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.pipeline import RunResult
@@ -32,6 +34,7 @@ class Narration:
     """``with Narration() as say: say("rendering", 3, 40)``; the last words are repeated while nothing is said."""
 
     def __init__(self, quiet: bool = False) -> None:
+        quiet = quiet or is_quiet()
         self._console = Console(stderr=True)
         self._plain = not quiet and not self._console.is_terminal
         self._bar = Progress(

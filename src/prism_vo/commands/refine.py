@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 
 def refine(
     results: Path,
@@ -17,6 +19,7 @@ def refine(
     camera: Annotated[bool, Parameter(negative=())] = False,
     out: Path | None = None,
     force: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Adjust poses and points of a finished run, all keyframes at once, and write them into a folder of their own.
 

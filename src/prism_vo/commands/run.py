@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.pipeline import Sink
 
@@ -40,7 +42,7 @@ def run(
     white: Path | None = None,
     queue: int = 2,
     force: bool = False,
-    quiet: Annotated[bool, Parameter(alias="-q")] = False,
+    quiet: Quiet = False,
     verbose: Annotated[bool, Parameter(alias="-v", negative=())] = False,
     log_json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -98,8 +100,6 @@ def run(
         Frames of a live camera that wait at the most; the oldest is dropped, and counted.
     force
         Overwrite the results of another run in --out.
-    quiet
-        Print nothing but errors.
     verbose
         One line a keyframe.
     log_json

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
 
@@ -35,6 +37,7 @@ def simulate(
     truth_every: int = 10,
     baselines: bool = False,
     threads: int = 2,
+    quiet: Quiet = False,
 ) -> None:
     """Render SCENE into the folder OUT: raw images, white image, camera.yaml, times, poses, depth, ideal views.
 

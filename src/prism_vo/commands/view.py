@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 
 def view(
     results: Path,
@@ -15,6 +17,7 @@ def view(
     rerun: Annotated[bool, Parameter(negative=())] = False,
     record: Path | None = None,
     open_: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
+    quiet: Quiet = False,
 ) -> None:
     """Open the report of a results folder in the browser, or its path and cloud in Rerun; say what a map holds.
 

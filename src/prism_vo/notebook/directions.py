@@ -20,11 +20,17 @@ class Plane(NamedTuple):
     along: int  # the one looked along
     flip_across: bool
     flip_upwards: bool
+    flip_along: bool  # drawn for itself, upwards: whether it points down
+    from_above: bool
 
     def drawn(self, points: Array) -> Array:
         """World points (N, 3) → (N, 2), to the right and up the page."""
         signs = [-1.0 if self.flip_across else 1.0, -1.0 if self.flip_upwards else 1.0]
         return points[:, [self.across, self.upwards]] * signs
+
+    def words(self) -> str:
+        """From where it is seen."""
+        return "seen from above" if self.from_above else "seen from the side"
 
     def labels(self) -> tuple[str, str]:
         """Of the axes, with the unit."""
@@ -40,7 +46,7 @@ def plane_of(positions: Array, poses: Array) -> Plane:
     if along == vertical:
         return _from_above(vertical, falls)
     across = next(axis for axis in range(3) if axis not in (vertical, along))
-    return Plane(across, vertical, along, False, falls)
+    return Plane(across, vertical, along, False, falls, False, False)
 
 
 def _from_above(vertical: int, falls: bool) -> Plane:
@@ -48,4 +54,4 @@ def _from_above(vertical: int, falls: bool) -> Plane:
     across, upwards = (axis for axis in range(3) if axis != vertical)
     looking = np.eye(3)[vertical] * (1.0 if falls else -1.0)
     right = np.cross(looking, np.eye(3)[upwards])
-    return Plane(across, upwards, vertical, bool(right[across] < 0), False)
+    return Plane(across, upwards, vertical, bool(right[across] < 0), False, falls, True)

@@ -13,6 +13,7 @@ from prism_vo.arrays import Array
 from prism_vo.errors import MissingExtraError
 from prism_vo.evaluate.association import PoseSeries
 from prism_vo.evaluate.metrics import Alignment, TrajectoryMetrics
+from prism_vo.notebook.directions import NAMES, plane_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8f5ea8", "#c9782b", "#4d6a6d", "#b0478f", "#6b705c")
 TRUTH_COLOUR = "#222222"
-AXIS_NAMES = ("x", "y", "z")
 
 
 def check_matplotlib() -> None:
@@ -69,7 +69,8 @@ def trajectory_figure(
 ) -> Figure:
     """Paths in the plane they fill most, the third axis over time, and the error over the path."""
     figure, axes = new_figure(11.0, 7.5, columns=2, rows=2)
-    first, second, third = main_axes(truth.positions)
+    plane = plane_of(truth.positions, truth.poses)
+    first, second, third = plane.across, plane.upwards, plane.along
     ax_map, ax_error, ax_height, ax_angle = axes.ravel()
     draw_path(ax_map, truth.positions, (first, second), TRUTH_COLOUR, "ground truth", linewidth=2.2)
     draw_over_time(ax_height, truth.times, truth.positions[:, third], TRUTH_COLOUR, 2.2)
@@ -82,8 +83,14 @@ def trajectory_figure(
         ax_angle.plot(results[name].times, error.errors_r_deg, color=colour, linewidth=1.2)
     ax_map.set_aspect("equal", adjustable="datalim")
     ax_map.legend(fontsize=8, frameon=False)
-    tidy(ax_map, f"{AXIS_NAMES[first]} [m]", f"{AXIS_NAMES[second]} [m]", f"paths, aligned with {alignment}")
-    tidy(ax_height, "time [s]", f"{AXIS_NAMES[third]} [m]", "the third axis")
+    tidy(ax_map, *plane.labels(), f"paths, aligned with {alignment}, {plane.words()}")
+    tidy(ax_height, "time [s]", f"{NAMES[third]} [m]", f"along the third axis, {NAMES[third]}")
+    for axis, flipped in (
+        (ax_map.xaxis, plane.flip_across),
+        (ax_map.yaxis, plane.flip_upwards),
+        (ax_height.yaxis, plane.flip_along),
+    ):
+        axis.set_inverted(flipped)
     tidy(ax_error, "time [s]", "position error [mm]", f"absolute error, {alignment}")
     tidy(ax_angle, "time [s]", "rotation error [°]", f"absolute rotation error, {alignment}")
     for axis in (ax_error, ax_angle):
