@@ -6,7 +6,7 @@ DEMO_STAMP := .venv/.installed-for-demo
 
 OLDEST := .venv-oldest
 
-.PHONY: test test-oldest demo lint bench docs figures clean
+.PHONY: test test-oldest demo lint bench docs figures build release-check clean
 
 test: lint
 	$(PY) -m pytest
@@ -26,6 +26,14 @@ docs: $(STAMP)
 figures: $(STAMP)
 	$(PY) docs/figures/draw.py
 	$(PY) tools/import_graph_figure.py
+
+# wheel and sdist into dist/, looked at and started
+build: $(STAMP)
+	$(PY) tools/distribution.py
+
+# whether this commit could be released: version, changelog, citation, addresses, working tree, wheel and sdist
+release-check: $(STAMP)
+	$(PY) tools/release_check.py
 
 demo: $(DEMO_STAMP)
 	$(PY) -m prism_vo demo
