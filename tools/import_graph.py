@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("sensor", "tracking"),
     ("lightfield", "points", "loading"),
     ("datasets", "calibrate", "batch"),
-    ("window", "baselines", "places"),
+    ("window", "baselines", "places", "board_fit"),
     ("map", "frame_report"),
     ("variants",),
     ("odometry",),

@@ -37,6 +37,11 @@ CALIBRATE = "Find numbers of a camera in its own images: the micro-lens grid, th
 CALIBRATE_COMMANDS = (
     ("grid", "calibrate:grid", "Find the micro-lens grid in images, or correct the one of a camera file."),
     ("camera", "calibrate_camera:camera", "Find the optics from a recording of any rigid scene."),
+    (
+        "board",
+        "calibrate_board:board",
+        "Find the optics from pictures of a checkerboard, or from its corners.",
+    ),
 )
 
 

@@ -12,11 +12,13 @@ import numpy as np
 from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted, adjust, camera_prior
-from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CX, CY, FOCAL, KAPPA, CameraNumbers, W
+from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, KAPPA, CameraNumbers
 from prism_vo.batch.observe import KeyframeImage, Marked, observe
+from prism_vo.batch.priors import Terms, loose_prior
 from prism_vo.batch.records import BatchState, Observations, Rows
 from prism_vo.batch.system import CameraPrior
-from prism_vo.camera_fit.board import find_board, with_board
+from prism_vo.board_fit.checkerboard import find_board
+from prism_vo.camera_fit.board import with_board
 from prism_vo.camera_fit.checks import check_frames, check_motion, check_result, check_run
 from prism_vo.camera_fit.facts import MetricFact
 from prism_vo.camera_fit.fit import CameraFit, covariance_of
@@ -35,15 +37,9 @@ KEYFRAMES = 40
 MOST_ROUNDS = 4  # of observing and adjusting
 STILL = 0.3  # σ: a camera that moves less in a round has come to rest
 FIRST_LOOK = 25  # frames that the start is found in
-FOCAL_PRIOR = 0.5  # of F: a nominal lens may be another one altogether
-CENTRE_PRIOR = 0.05  # of the image's width
 VISIBLE_SHIFT = (
     0.5  # raw px at the corner: less distortion cannot be told from what bends focused images elsewhere
 )
-RADIAL_PRIOR, TANGENTIAL_PRIOR = (
-    0.03,
-    0.003,
-)  # shift at the corner of the image, of its distance from the centre
 Say = Callable[[str, int, int], None]
 Distortion = Literal["auto", "none", "radial", "full", "held"]
 
@@ -213,26 +209,16 @@ def without_distortion(numbers: CameraNumbers) -> CameraNumbers:
 
 
 def prior_of(like: Calibration, numbers: CameraNumbers, plan: Plan) -> tuple[Array, Array]:
-    """What is known of any camera: F roughly, a centre near the middle, little distortion; nothing of w_∞."""
-    mean = numbers.values.copy()
-    sensor = like.sensor
-    mean[[CX, CY]] = sensor.width / 2 - 0.5, sensor.height / 2 - 0.5
-    mean[[A0, A1, B0, B1]] = 0.0
-    sigma = np.zeros(COUNT)
+    """What is known of any camera, or of this one where it is held."""
     if plan.hold_camera:
-        return numbers.values.copy(), sigma
-    corner = 0.5 * np.hypot(sensor.width, sensor.height) * numbers.pixel_mm
-    sigma[FOCAL] = FOCAL_PRIOR * mean[FOCAL]
-    sigma[[CX, CY]] = CENTRE_PRIOR * sensor.width
-    if plan.distortion in ("auto", "radial", "full"):
-        sigma[A0] = RADIAL_PRIOR / corner**2
-    if plan.distortion == "full":
-        sigma[A1] = RADIAL_PRIOR / corner**4
-        sigma[[B0, B1]] = TANGENTIAL_PRIOR / corner
+        return numbers.values.copy(), np.zeros(COUNT)
+    kinds: dict[Distortion, Terms] = {"auto": "radial", "radial": "radial", "full": "full"}
+    size = (like.sensor.width, like.sensor.height)
+    prior = loose_prior(numbers, size, kinds.get(plan.distortion, "none"))
+    mean = prior.mean.copy()
     if plan.distortion == "held":
         mean[[A0, A1, B0, B1]] = numbers.values[[A0, A1, B0, B1]]
-    sigma[W] = np.inf
-    return mean, sigma
+    return mean, prior.sigma
 
 
 def _at_rest(poses: Array) -> Array:

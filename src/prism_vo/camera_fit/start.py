@@ -9,7 +9,7 @@ frames that were followed: which w_∞ lets one rigid motion explain how the poi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import cv2
@@ -20,16 +20,12 @@ from scipy.optimize import least_squares
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
 from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
-from prism_vo.config import Config
+from prism_vo.batch.wide import wide_decoder
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.types import RawFrame
 
-LEAST_W, NEAREST = (
-    1.62,
-    1e-3,
-)  # virtual depth of the farthest, and metres of the nearest, that a first look covers
 CORNERS, QUALITY = 600, 0.005
 FRAMES = 6  # followed, at most
 FEWEST = 60  # points that must be followed
@@ -72,14 +68,6 @@ def start_camera(calibration: Calibration, frames: Sequence[RawFrame], white: Fl
     camera = PlenopticCamera(CameraNumbers(values, numbers.pixel_mm).calibration(calibration))
     nearest = values[KAPPA] / max(SPARE * float(near) - w_infinity, 1e-3)
     return Start(camera, nearest, int(known.sum()) if tracks else 0)
-
-
-def wide_decoder(numbers: CameraNumbers, calibration: Calibration, white: Floats | None) -> Decoder:
-    """A decoder that searches every slope that can be measured."""
-    values = numbers.values.copy()
-    values[W] = LEAST_W
-    camera = PlenopticCamera(CameraNumbers(values, numbers.pixel_mm).calibration(calibration))
-    return Decoder(camera, replace(Config().decode, near=NEAREST, view="central"), white=white)
 
 
 def _measured_corners(decoder: Decoder, frame: RawFrame, image: Floats) -> tuple[Array, Array]:

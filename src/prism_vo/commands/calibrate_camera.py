@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from prism_vo.camera_fit.facts import MetricFact
     from prism_vo.camera_fit.fit import CameraFit
     from prism_vo.datasets.source import Sequence
+    from prism_vo.optics.calibration import Calibration
 
 MM = 1e-3
+XML_FILES = ("CameraModel.xml", "mla.xml")
 
 
 def camera(
@@ -83,21 +85,15 @@ def camera(
     force
         Replace existing files.
     """
-    from prism_vo.atomic import write_text_atomically
     from prism_vo.camera_fit.calibrate import calibrate_camera
     from prism_vo.camera_fit.words import fit_lines
     from prism_vo.commands.narration import Narration
     from prism_vo.datasets import open_sequence, part_of
     from prism_vo.datasets.selection import check_part
     from prism_vo.errors import ConfigError
-    from prism_vo.optics.calibration import save_calibration
 
-    _check_target(out, force, "--out")
+    check_outputs(out, xml, force)
     _check_target(report, force, "--report")
-    if xml and out is None:
-        raise ConfigError("--xml writes beside --out; give that, too.")
-    for name in ("CameraModel.xml", "mla.xml") if xml and out is not None else ():
-        _check_target(out.parent / name if out is not None else None, force, "--out")
     if not 5 <= keyframes <= 200:
         raise ConfigError(f"--keyframes must lie between 5 and 200, not {keyframes}.")
     check_part(start, frames, stride)
@@ -117,20 +113,32 @@ def camera(
     if report is not None:
         _write_report(fit, recording, report)
     if out is not None:
-        save_calibration(fit.calibration, out)
-        print(f"wrote {out}")
-        for target, text in _xml_files(fit, out) if xml else ():
-            write_text_atomically(target, text)
-            print(f"wrote {target}")
+        write_camera(fit.calibration, out, xml)
 
 
-def _xml_files(fit: CameraFit, out: Path) -> list[tuple[Path, str]]:
+def check_outputs(out: Path | None, xml: bool, force: bool) -> None:
+    """Everything that would make writing fail is said before any work."""
+    from prism_vo.errors import ConfigError
+
+    _check_target(out, force, "--out")
+    if xml and out is None:
+        raise ConfigError("--xml writes beside --out; give that, too.")
+    for name in XML_FILES if xml and out is not None else ():
+        _check_target(out.parent / name if out is not None else None, force, "--out")
+
+
+def write_camera(calibration: Calibration, out: Path, xml: bool) -> None:
+    """camera.yaml and, if asked for, the files of other programs beside it."""
+    from prism_vo.atomic import write_text_atomically
+    from prism_vo.optics.calibration import save_calibration
     from prism_vo.optics.vendor import lifcal_xml, raytrix_xml
 
-    return [
-        (out.parent / "CameraModel.xml", lifcal_xml(fit.calibration)),
-        (out.parent / "mla.xml", raytrix_xml(fit.calibration)),
-    ]
+    save_calibration(calibration, out)
+    print(f"wrote {out}")
+    if xml:
+        for name, text in zip(XML_FILES, (lifcal_xml(calibration), raytrix_xml(calibration))):
+            write_text_atomically(out.parent / name, text)
+            print(f"wrote {out.parent / name}")
 
 
 @dataclass(frozen=True)

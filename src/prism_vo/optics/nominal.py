@@ -13,6 +13,6 @@ def metric_notice(calibration: Calibration) -> str | None:
     if not any(key in METRIC_KEYS for key in calibration.nominal):
         return None
     return (
-        "Distances are not metric yet: the optics in camera.yaml are nominal; importing a CameraModel.xml measured by "
-        "LiFCal together with the grid makes them so."
+        "Distances are not metric yet: the optics in camera.yaml are nominal; measure them with prism-vo calibrate "
+        "camera, from a recording of any rigid scene (or import a CameraModel.xml measured by LiFCal)."
     )

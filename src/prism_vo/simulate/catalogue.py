@@ -176,6 +176,21 @@ _ENTRIES = (
     SceneEntry("06_kitchen", "jars before a tiled wall", close.kitchen, _close(1.1), "r32-half"),
     SceneEntry("07_workshop", "a mirror, glass and a glossy table", close.workshop, _close(1.3), "r32-half"),
     SceneEntry(
+        "board",
+        "checkerboard of 9×6 corners, 30-mm squares, on the table",
+        close.board,
+        PathSpec(
+            "sweep",
+            ((0.0, 0.0, 0.0),),
+            0.01,
+            target=(0.0, 0.08, 0.86),
+            extent=(0.42, 0.3, 0.22),
+            sway=2.0,
+            frames=60,
+        ),
+        "r5",
+    ),
+    SceneEntry(
         "fan",
         "crossing grilles, translucent turning blades, a mirror",
         close.fan_still,

@@ -14,6 +14,8 @@ TOP = 0.32  # height of table tops below the camera
 FLOOR = 1.1
 GLASS = Material("plain", 1.0, macro=0.0, own=0.05, reflect=0.06, transmit=0.9)
 MIRROR = Material("plain", 1.0, macro=0.0, own=0.04, reflect=0.9)
+BLACK, WHITE = Material("plain", own=0.12, macro=0.0), Material("plain", macro=0.0)
+BOARD_COLUMNS, BOARD_ROWS, BOARD_SQUARE = 10, 7, 0.03  # squares; m
 GLOSSY = Material("wood", 0.7, (0.45, 0.3, 0.2), (0.9, 0.7, 0.5), own=0.8, reflect=0.18)
 
 
@@ -166,4 +168,23 @@ def fan_blades(time: float) -> MeshBuilder:
         a = 2 * np.pi * (1.3 * time + k / 4)
         radial, across = np.array([np.cos(a), np.sin(a), 0]), np.array([-np.sin(a), np.cos(a), 0.35])
         b.quad(0.05 * radial - 0.06 * across + (0, 0, 0.98), 0.26 * radial, 0.13 * across, blade)
+    return b
+
+
+def board(rng: np.random.Generator) -> MeshBuilder:
+    """A checkerboard of 9 × 6 inner corners on the cluttered table, leaning back."""
+    b = table(rng)
+    right, down = np.array([1.0, 0.05, 0.12]), np.array([-0.02, 0.96, -0.2])
+    right /= np.linalg.norm(right)
+    down -= (down @ right) * right
+    down /= np.linalg.norm(down)
+    toward = np.cross(down, right)  # to the camera
+    wide, high = BOARD_COLUMNS * BOARD_SQUARE, BOARD_ROWS * BOARD_SQUARE
+    corner = np.array([0.0, 0.08, 0.86]) - 0.5 * (wide * right + high * down)
+    rim = 0.6 * BOARD_SQUARE
+    b.quad(corner - rim * (right + down), (wide + 2 * rim) * right, (high + 2 * rim) * down, WHITE)
+    for row in range(BOARD_ROWS):
+        for column in range(row % 2, BOARD_COLUMNS, 2):
+            place = corner + BOARD_SQUARE * (column * right + row * down) + 2e-4 * toward
+            b.quad(place, BOARD_SQUARE * right, BOARD_SQUARE * down, BLACK)
     return b
