@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.board FOLDER``: which camera model the corners of a real R12 ask for.
 
-FOLDER holds ``corners.csv`` and ``centers.csv`` (18,390 corners of a board of 9 × 5 corners and 10-mm squares in micro-images).
+FOLDER holds ``corners.csv`` and ``centers.csv``: corners of a board of 9 × 5 corners and 10-mm squares in micro-images.
 Every row adds a term to the model and judges it by frames that were left out: RMS of the corners an axis, and the size
 of the squares, each frame by a camera that has not seen it. The model is written out here once more, with numeric
 derivatives, so that the rows that the program itself can fit check it.
@@ -95,7 +95,7 @@ def predicted(model: Model, corners: MicroCorners) -> Array:
     )
     central = (flat + shift) / PIXEL + [p["cx"], p["cy"]]
     w = p["w"] + p["tilt_x"] * x + p["tilt_y"] * y + p["curved"] * r2
-    # another pupil moves the point from which depth counts, and nothing else: a pole of 1/h away from the centre of view
+    # 1/h has its pole at the pupil; here it may lie elsewhere than the centre of the central view
     slope = 1.0 / (w + p["kappa"] / (z - p["pupil"]))
     return corners.centre + (central - corners.centre) * slope[:, None]
 

@@ -20,9 +20,10 @@ import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
-from prism_vo.camera_fit.calibrate import Known, calibrate_camera, truth_of
+from prism_vo.camera_fit.calibrate import calibrate_camera, truth_of
 from prism_vo.camera_fit.facts import MetricFact, SensorDistance, TruePoses
 from prism_vo.camera_fit.fit import CameraFit
+from prism_vo.camera_fit.plan import Known
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.sequence import FileSequence
 from prism_vo.datasets.source import Sequence

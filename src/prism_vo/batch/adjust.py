@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array, Mask
+from prism_vo.batch.known_places import KnownPlaces
 from prism_vo.batch.numbers import COUNT, KAPPA
 from prism_vo.batch.projection import POSE, project
 from prism_vo.batch.records import BatchState, Observations
@@ -71,9 +72,10 @@ class _BatchProblem:
     seen: Observations
     prior: CameraPrior
     free: Mask
+    places: KnownPlaces | None
 
     def linearize(self, state: BatchState) -> BatchSystem:
-        return linearize(state, self.seen, self.prior)
+        return linearize(state, self.seen, self.prior, self.places)
 
     def step(self, at: BatchSystem, state: BatchState, damping: float) -> _Move | None:
         step = at.step(self.free, damping)
@@ -104,16 +106,20 @@ def adjust(
     say: Say = lambda words: None,
     fixed_pose: int = 0,
     rounds: int = ROUNDS,
+    places: KnownPlaces | None = None,
 ) -> Adjusted:
-    """Minimise over poses, points and the free numbers of the camera; gauge: one pose and what ``prior`` holds."""
-    free = free_variables(prior, len(state.poses), fixed_pose)
+    """Minimise over poses, points and the free numbers of the camera.
+
+    Gauge: one pose and what ``prior`` holds, or keyframes whose ``places`` are known.
+    """
+    free = free_variables(prior, len(state.poses), None if places is not None else fixed_pose)
     position, slope = 1.0, 1.0
     energies: list[float] = []
     for turn in range(rounds):
         say(
             f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points"
         )
-        problem = _BatchProblem(seen, prior, free)
+        problem = _BatchProblem(seen, prior, free, places)
         found = descend(problem, state, problem.linearize(state), DAMPING, ITERATIONS)
         if found.failed or not np.isfinite(found.at.energy):
             raise DegenerateError(
@@ -125,13 +131,14 @@ def adjust(
         seen = seen.rescaled(*factors)
         if turn + 1 < rounds:
             seen = judged_by_point(state, without_outliers(state, seen))
-    return Adjusted(state, seen, linearize(state, seen, prior), free, position, slope, energies)
+    return Adjusted(state, seen, linearize(state, seen, prior, places), free, position, slope, energies)
 
 
-def free_variables(prior: CameraPrior, poses: int, fixed_pose: int) -> Mask:
+def free_variables(prior: CameraPrior, poses: int, fixed_pose: int | None) -> Mask:
     """Variables that move: the camera's numbers that are not held, and all poses but one."""
     of_poses = np.ones((poses, POSE), np.bool_)
-    of_poses[fixed_pose] = False
+    if fixed_pose is not None:
+        of_poses[fixed_pose] = False
     return np.concatenate([prior.sigma > 0, of_poses.reshape(-1)])
 
 

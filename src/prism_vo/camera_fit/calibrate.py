@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
 from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
-from prism_vo.batch.adjust import Adjusted, adjust, camera_prior
-from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, KAPPA, CameraNumbers
+from prism_vo.batch.adjust import Adjusted
+from prism_vo.batch.numbers import A0, A1, B0, B1, KAPPA
 from prism_vo.batch.observe import KeyframeImage, Marked, observe
-from prism_vo.batch.priors import Terms, loose_prior
-from prism_vo.batch.records import BatchState, Observations, Rows
-from prism_vo.batch.system import CameraPrior
+from prism_vo.batch.records import BatchState, Observations
 from prism_vo.board_fit.checkerboard import find_board
+from prism_vo.camera_fit.adjusting import adjusted
 from prism_vo.camera_fit.board import with_board
 from prism_vo.camera_fit.checks import check_frames, check_motion, check_result, check_run
 from prism_vo.camera_fit.facts import MetricFact
 from prism_vo.camera_fit.fit import CameraFit, covariance_of
 from prism_vo.camera_fit.frames import Chosen, choose, images_of
+from prism_vo.camera_fit.plan import DEFAULT, Known, MakeFact, Plan, Say
 from prism_vo.camera_fit.start import Start, start_camera
 from prism_vo.camera_fit.uncertainty import with_uncertainty
 from prism_vo.config import Config, DecodeConfig
@@ -33,88 +31,68 @@ from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.types import RawFrame
 
-KEYFRAMES = 40
 MOST_ROUNDS = 4  # of observing and adjusting
 STILL = 0.3  # σ: a camera that moves less in a round has come to rest
 FIRST_LOOK = 25  # frames that the start is found in
-VISIBLE_SHIFT = (
-    0.5  # raw px at the corner: less distortion cannot be told from what bends focused images elsewhere
-)
-Say = Callable[[str, int, int], None]
-Distortion = Literal["auto", "none", "radial", "full", "held"]
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a metric fact may refer to: the chosen frames, rows of marked points, and of a board with its places."""
-
-    chosen: Chosen
-    marked: list[int]
-    corners: Rows | None = None  # (N,)
-    places: Array | None = None  # (N, 3) metres
-
-
-MakeFact = Callable[[Known], MetricFact]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a user may choose."""
-
-    keyframes: int = KEYFRAMES
-    distortion: Distortion = "auto"
-    hold_camera: bool = False  # refine poses and points alone
-    marked: tuple[tuple[int, int, int], ...] = ()  # frame of the recording, x, y (TF px)
-    frames: tuple[int, ...] = ()  # that must take part
-    square: float | None = None  # m, of a checkerboard that some frames show
-    board_size: tuple[int, int] | None = None  # its inner corners, columns and rows
-    threads: bool = True
-
-
-DEFAULT = Plan()
 
 
 def calibrate_camera(
     recording: Sequence, make_fact: MakeFact, plan: Plan = DEFAULT, say: Say = lambda words, done, of: None
 ) -> CameraFit:
     """The whole way from nominal optics to a camera with its uncertainty."""
-    calibration = recording.camera.calibration
     check_frames(recording)
     say("looking at slopes", 0, 0)
-    start = _start(recording, calibration)
+    start = _start(recording, recording.camera.calibration)
     tracked = _track(recording, start, plan, say)
     chosen = choose(
         tracked.trajectory, recording.times, plan.keyframes, (*plan.frames, *(m[0] for m in plan.marked))
     )
-    camera = start.camera
-    before: Array | None = None
+    return _until_at_rest(recording, make_fact, plan, say, start, chosen)
+
+
+def _until_at_rest(
+    recording: Sequence, make_fact: MakeFact, plan: Plan, say: Say, start: Start, chosen: Chosen
+) -> CameraFit:
+    """Observe and adjust until nothing moves; whoever stops it gets the camera of the last whole round."""
+    camera, calibration = start.camera, recording.camera.calibration
+    latest: CameraFit | None = None
     for turn in range(MOST_ROUNDS):
-        found, known = _round(recording, camera, start, chosen, plan, say, turn)
+        try:
+            found, known = _round(recording, camera, start, chosen, plan, say, turn, make_fact)
+        except KeyboardInterrupt as interrupt:
+            if latest is None:
+                raise
+            return _checked(replace(latest, stopped=interrupt))
         if plan.distortion == "auto":  # decided once
             bent = bool(found.state.camera.values[[A0, A1, B0, B1]].any())
             plan = replace(plan, distortion="radial" if bent else "none")
         camera = PlenopticCamera(found.state.camera.calibration(camera.calibration))
         chosen = Chosen(chosen.indices, _at_rest(found.state.poses))
-        fact = make_fact(replace(known, chosen=chosen))
-        covariance, factor = covariance_of(found, fact)
-        sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:KAPPA]
-        values = found.state.camera.values[:KAPPA]
-        if before is not None and (np.abs(values - before) <= STILL * np.maximum(sigma, 1e-12)).all():
+        before, latest = latest, _fit(found, make_fact(replace(known, chosen=chosen)), chosen, calibration)
+        if before is not None and _is_at_rest(before, latest):
             break
-        before = values
-    check_result(found, covariance)
+    assert latest is not None
+    return _checked(latest)
+
+
+def _checked(fit: CameraFit) -> CameraFit:
+    check_result(fit.adjusted, fit.covariance)
+    return fit
+
+
+def _fit(found: Adjusted, fact: MetricFact, chosen: Chosen, start: Calibration) -> CameraFit:
+    """The camera of a round in metres, with its uncertainty."""
+    covariance, factor = covariance_of(found, fact)
     numbers = found.state.camera.with_kappa(float(found.state.camera.values[KAPPA]) * factor)
-    fit = CameraFit(
-        numbers.calibration(calibration),
-        numbers,
-        covariance,
-        found,
-        factor,
-        fact,
-        chosen.indices,
-        calibration,
-    )
+    camera = numbers.calibration(start)
+    fit = CameraFit(camera, numbers, covariance, found, factor, fact, chosen.indices, start)
     return with_uncertainty(fit)
+
+
+def _is_at_rest(before: CameraFit, now: CameraFit) -> bool:
+    """Whether a round moved the camera by little beside its σ."""
+    moved = np.abs(now.numbers.values - before.numbers.values)[:KAPPA]
+    return bool((moved <= STILL * np.maximum(now.sigma[:KAPPA], 1e-12)).all())
 
 
 def _start(recording: Sequence, calibration: Calibration) -> Start:
@@ -154,6 +132,7 @@ def _round(
     plan: Plan,
     say: Say,
     turn: int,
+    make_fact: MakeFact,
 ) -> tuple[Adjusted, Known]:
     """Observe with a camera, adjust it."""
     decoder = Decoder(camera, _decode(Config(), start), white=recording.white)
@@ -164,12 +143,11 @@ def _round(
     check_motion(recording.name, state, seen, first=turn == 0)
     if plan.square is not None:
         state, seen, known = _with_board(state, seen, known, images, camera, plan)
-    found = adjust(state, seen, _prior(camera, state, plan), lambda words: say(words, 0, 0))
-    if plan.distortion == "auto" and corner_shift(found.state.camera, camera.calibration) < VISIBLE_SHIFT:
-        undistorted = replace(found.state, camera=without_distortion(found.state.camera))
-        prior = _prior(camera, undistorted, replace(plan, distortion="none"))
-        found = adjust(undistorted, seen, prior, lambda words: say(words, 0, 0))
-    return found, known
+
+    def fact(poses: Array) -> MetricFact:
+        return make_fact(replace(known, chosen=Chosen(chosen.indices, poses)))
+
+    return adjusted(state, seen, camera, plan, fact, say), known
 
 
 def _with_board(
@@ -188,37 +166,6 @@ def _with_board(
         )
     state, seen, rows = with_board(state, seen, board, camera)
     return state, seen, replace(known, corners=rows, places=board.places * plan.square)
-
-
-def _prior(camera: PlenopticCamera, state: BatchState, plan: Plan) -> CameraPrior:
-    return camera_prior(*prior_of(camera.calibration, state.camera, plan))
-
-
-def corner_shift(numbers: CameraNumbers, like: Calibration) -> float:
-    """By how many raw px the distortion moves the farthest corner."""
-    corner = 0.5 * np.hypot(like.sensor.width, like.sensor.height) * numbers.pixel_mm
-    a0, a1 = numbers.values[[A0, A1]]
-    return float(abs(a0 * corner**3 + a1 * corner**5) / numbers.pixel_mm)
-
-
-def without_distortion(numbers: CameraNumbers) -> CameraNumbers:
-    """The same camera with a perfect lens."""
-    values = numbers.values.copy()
-    values[[A0, A1, B0, B1]] = 0.0
-    return CameraNumbers(values, numbers.pixel_mm)
-
-
-def prior_of(like: Calibration, numbers: CameraNumbers, plan: Plan) -> tuple[Array, Array]:
-    """What is known of any camera, or of this one where it is held."""
-    if plan.hold_camera:
-        return numbers.values.copy(), np.zeros(COUNT)
-    kinds: dict[Distortion, Terms] = {"auto": "radial", "radial": "radial", "full": "full"}
-    size = (like.sensor.width, like.sensor.height)
-    prior = loose_prior(numbers, size, kinds.get(plan.distortion, "none"))
-    mean = prior.mean.copy()
-    if plan.distortion == "held":
-        mean[[A0, A1, B0, B1]] = numbers.values[[A0, A1, B0, B1]]
-    return mean, prior.sigma
 
 
 def _at_rest(poses: Array) -> Array:

@@ -36,6 +36,7 @@ class CameraFit:
     fact: MetricFact
     indices: list[int]  # frames of the recording
     start: Calibration
+    stopped: KeyboardInterrupt | None = None  # somebody did not wait until the camera had come to rest
 
     @property
     def is_metric(self) -> bool:
@@ -70,12 +71,14 @@ class CameraFit:
 
 def covariance_of(found: Adjusted, fact: MetricFact) -> tuple[Array, float]:
     """(9, 9) with κ as the fact makes it, and metres per unit."""
-    scale = fact.scale(found)
     variables = grouped_covariance(found, groups(found))
     for shared in (np.ones(len(found.seen)), found.seen.slope / np.nanmedian(found.seen.slope)):
         moved = variables_moved_by(found, SHARED_SLOPE_ERROR * shared)
         variables = variables + np.outer(moved, moved) / 2.0
     out = variables[:COUNT, :COUNT].copy()
+    if found.free[KAPPA]:  # adjusted in metres, with the fact in it
+        return out, 1.0
+    scale = fact.scale(found)
     kappa = float(found.state.camera.values[KAPPA]) * scale.factor
     if np.isfinite(scale.own_variance):
         through, alone = through_points(found, scale.by_variables, scale.by_points)

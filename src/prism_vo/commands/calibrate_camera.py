@@ -12,9 +12,9 @@ from cyclopts import Parameter
 from prism_vo.commands.quiet import Quiet
 
 if TYPE_CHECKING:
-    from prism_vo.camera_fit.calibrate import Known, Plan
     from prism_vo.camera_fit.facts import MetricFact
     from prism_vo.camera_fit.fit import CameraFit
+    from prism_vo.camera_fit.plan import Known, Plan
     from prism_vo.datasets.source import Sequence
     from prism_vo.optics.calibration import Calibration
 
@@ -114,6 +114,11 @@ def camera(
         _write_report(fit, recording, report)
     if out is not None:
         write_camera(fit.calibration, out, xml)
+    if fit.stopped is not None:
+        fit.stopped.add_note(
+            "the camera of the last whole round is shown" + ("" if out is None else " and written")
+        )
+        raise fit.stopped
 
 
 def check_outputs(out: Path | None, xml: bool, force: bool) -> None:
@@ -154,7 +159,7 @@ class _Asked:
 
     def plan(self) -> Plan:
         """What the calibration must look for."""
-        from prism_vo.camera_fit.calibrate import Plan
+        from prism_vo.camera_fit.plan import Plan
         from prism_vo.errors import ConfigError
 
         given = [x is not None for x in (self.distance, self.board, self.sensor_distance)]
