@@ -22,6 +22,8 @@ from prism_vo.lightfield.variance import (
 )
 from prism_vo.types import RawFrame
 
+NOISES = 40
+
 
 @pytest.mark.parametrize("distance", [0.0, 0.7, 1.5, 2.3])
 def test_samples_of_blurred_noise_correlate_as_predicted(distance: float) -> None:
@@ -116,3 +118,24 @@ def test_gradients_of_nothing_but_noise_are_recognised() -> None:
     steepness = np.mean((right - left) ** 2 + (below - above) ** 2)
     share = noise_in_gradients(np.array([variance]), np.array([steepness]), np.array([lenses - 1.0]))
     assert share[0] == pytest.approx(1.0, abs=0.02)
+
+
+def test_noise_moves_no_depth_in_the_mean() -> None:
+    """Roots of a noisy score lie 2 σ²/h too far, which is taken off: the mean of many noises is the quiet frame's."""
+    field = mini("table", noise=0.0)
+    grid = np.stack(np.meshgrid(np.arange(16.0, 176.0, 4.0), np.arange(16.0, 176.0, 4.0)), -1).reshape(-1, 2)
+    decoder = Decoder(field.camera, DecodeConfig(threads=2, max_sigma=0.05), field.white)
+    quiet = decoder.measure(field.raw, grid)
+    loud = Decoder(field.camera, DecodeConfig(threads=2, max_sigma=0.05), field.white)
+    rng, lit = np.random.default_rng(8), field.raw.image > 0
+    frames = [field.raw.image + rng.normal(0, 9, field.raw.image.shape) * lit for _ in range(NOISES)]
+    found = [
+        loud.measure(RawFrame(n, 0.0, f.clip(1, 255).astype(np.float32)), grid) for n, f in enumerate(frames)
+    ]
+    rho = np.stack([f.inv_virtual_depth for f in found])
+    scatter = rho.std(0, ddof=1)
+    seen = quiet.valid & np.isfinite(rho).all(0) & (np.abs(rho - np.median(rho, 0)) < 5 * scatter).all(0)
+    shift = (rho.mean(0) - quiet.inv_virtual_depth)[seen]
+    slope = decoder.geometry.slope(quiet.inv_virtual_depth[seen])
+    expected = decoder.view.beta * scatter[seen] ** 2 / slope
+    assert abs(shift.sum() / expected.sum()) < 0.8

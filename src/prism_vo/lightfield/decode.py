@@ -24,7 +24,7 @@ from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
-from prism_vo.lightfield.variance import SampleNoise
+from prism_vo.lightfield.variance import SPREAD_POWER, SampleNoise
 from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.mosaic import channels_of
 from prism_vo.optics.photometric import Vignetting
@@ -68,8 +68,7 @@ class Decoder(Sensor):
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
 
-    # lenses that see a point and their squared baselines: each falls with the slope squared
-    variance_power = 4.0
+    variance_power = SPREAD_POWER
 
     def memory(self) -> tuple[float, int | None]:
         """The slope in use, and when it was looked at."""

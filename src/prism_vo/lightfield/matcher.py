@@ -25,6 +25,7 @@ from prism_vo.lightfield.variance import (
     noise_in_gradients,
     rim_share,
     slope_variance,
+    unskewed,
 )
 from prism_vo.lightfield.workspace import WIDEST
 from prism_vo.optics.photometric import Vignetting
@@ -136,10 +137,11 @@ class Matcher:
             in_gradients = noise_in_gradients(floor, found.steepness, lenses)
             residual = np.maximum(found.residual, floor)
             variance = slope_variance(found.curvature, residual, found.repeats, in_gradients, rim_share(fall))
+            slope = unskewed(found.slope, variance)
             variance /= beta**2
             valid = np.isfinite(found.slope) & (found.curvature > 0)
             valid &= (variance > 0) & (variance < self._config.max_sigma**2)
-        rho = self.geometry.inv_virtual_depth(found.slope)
+        rho = self.geometry.inv_virtual_depth(slope)
         return np.where(valid, rho, np.nan), np.where(valid, variance, np.inf), valid
 
 

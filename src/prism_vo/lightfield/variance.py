@@ -44,6 +44,7 @@ LEAST_DEVIATION = 0.05  # of the expected variance: what fits better does not co
 LEAST_STEEPNESS = 1e-9  # grey²: divides where there is no gradient
 LEAST_MEAN = 1e-12  # divides where a column of the fit is all zero
 MOST_ALIKE = 0.98  # largest correlation of neighbouring residuals believed
+SPREAD_POWER = 4.0  # σ²(h) ∝ h⁴: the lenses that see a point and their squared baselines fall with h² each
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,15 @@ def slope_variance(
     """σ²(h) of matches (all arrays of one shape); ``share``: ω, ``noise_share``: see :func:`noise_in_gradients`."""
     signal = np.maximum(1.0 - noise_share, 0.0)
     return np.asarray(residual * repeated * (share / (curvature * signal * signal)))
+
+
+def unskewed(slope: Floats, variance: Floats) -> Array:
+    """Slopes h without the bias that noise gives to a root, 2 σ²/h towards far; ``variance``: σ²(h).
+
+    The straightened score is h − h* + ε(h), and its noise grows with h as σ does. To second order the root is
+    h* − ε + ε dε/dh, with the mean h* + ½ dσ²/dh.
+    """
+    return np.asarray(slope - 0.5 * SPREAD_POWER * variance / slope)
 
 
 def noise_in_gradients(noise: Floats, steepness: Floats, redundancy: Floats) -> Array:
