@@ -58,6 +58,7 @@ ARGUMENTS = {
     "view": "RESULTS|MAP",
     "calibrate grid": "IMAGES...",
     "calibrate camera": "SEQUENCE --out FILE",
+    "calibrate board": "IMAGES...|CORNERS.csv --square MM",
 }
 PLAIN = Parameter(negative_iterable=())  # no --empty-NAME beside every option that takes several values
 
