@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from prism_vo.datasets.source import Stream as Stream
     from prism_vo.errors import PrismError as PrismError
     from prism_vo.evaluate.metrics import evaluate_trajectory as evaluate_trajectory
+    from prism_vo.frame_report import FrameReport as FrameReport
     from prism_vo.lightfield import Decoder as Decoder
     from prism_vo.odometry import Odometry as Odometry
     from prism_vo.optics.calibration import load_calibration as load_calibration
     from prism_vo.optics.calibration import save_calibration as save_calibration
     from prism_vo.optics.camera import PlenopticCamera as PlenopticCamera
+    from prism_vo.pipeline import RunResult as RunResult
     from prism_vo.pipeline import run as run
     from prism_vo.trajectory import Trajectory as Trajectory
     from prism_vo.trajectory import read_trajectory as read_trajectory
@@ -34,11 +36,13 @@ _HOMES = {
     "Config": "prism_vo.config",
     "DecodeConfig": "prism_vo.config",
     "Decoder": "prism_vo.lightfield",
+    "FrameReport": "prism_vo.frame_report",
     "Odometry": "prism_vo.odometry",
     "PlenopticCamera": "prism_vo.optics.camera",
     "PointCloud": "prism_vo.cloud",
     "PrismError": "prism_vo.errors",
     "RawFrame": "prism_vo.types",
+    "RunResult": "prism_vo.pipeline",
     "Stream": "prism_vo.datasets.source",
     "Trajectory": "prism_vo.trajectory",
     "evaluate_trajectory": "prism_vo.evaluate.metrics",

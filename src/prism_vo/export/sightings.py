@@ -23,7 +23,7 @@ Rows = NDArray[np.intp]
 Grey = Callable[[int], NDArray[np.uint8]]  # image of a picture
 
 NEIGHBOURS = 12  # keyframes before and after its own in which a point is looked for
-PATCH = (15, 15)  # px: what is followed
+PATCH = (9, 9)  # px: what is followed; larger ones reach over edges of depth more often
 FARTHEST = 3.0  # px from the projection: beyond it is another point, or something stands before it
 RETURN = 0.3  # px: following it back must end where it began
 MARGIN = 8.0  # px from the border
