@@ -43,12 +43,18 @@ class Loaded(NamedTuple):
     memory: object = None  # of the sensor, after this frame
 
 
-def focused_frames(frames: Iterator[SourceFrame], sensor: Sensor, threads: bool) -> Iterator[Loaded]:
-    """Frames in order, focused; one that the sensor refuses becomes an unreadable one."""
+def focused_frames(
+    frames: Iterator[SourceFrame], sensor: Sensor, threads: bool, live: bool = False
+) -> Iterator[Loaded]:
+    """Frames in order, focused; one that the sensor refuses becomes an unreadable one.
+
+    ``live``: frames come when they come, and waiting for one is not time that reading takes.
+    """
 
     def load() -> Iterator[Loaded]:
         start = time.perf_counter()
         for frame in frames:
+            start = time.perf_counter() if live else start
             focused = None
             if not isinstance(frame, UnreadableFrame):
                 try:

@@ -22,7 +22,7 @@ from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
-from prism_vo.datasets.source import FrameSource, closing_notes_of
+from prism_vo.datasets.source import FrameSource, closing_notes_of, is_live
 from prism_vo.errors import ArgumentError, ConfigError, DegenerateError, InputError, expect
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
@@ -184,7 +184,7 @@ def run(
     clock, start = FrameClock(), time.perf_counter()
     try:
         with clock.listening():
-            for loaded in focused_frames(waiting, sensor, threads):
+            for loaded in focused_frames(waiting, sensor, threads, is_live(source)):
                 with uninterrupted():  # a signal ends the run between two frames
                     if watch is not None:
                         watch.offer(loaded.frame)

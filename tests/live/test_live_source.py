@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,17 @@ def test_pixel_formats(name: str, dtype: Any, channels: tuple[int, ...]) -> None
 def test_other_pixel_formats_are_named(name: str) -> None:
     with pytest.raises(InputError, match="set it to Mono8"):
         pixel_type(name)
+
+
+def test_waiting_for_a_camera_is_not_time_spent_reading() -> None:
+    from prism_vo.loading import focused_frames
+
+    def frames() -> Iterator[UnreadableFrame]:
+        for n in range(3):
+            time.sleep(0.05)
+            yield UnreadableFrame(n, n / 10, "")
+
+    sensor: Any = SimpleNamespace(memory=lambda: None)
+    for live, least, most in ((False, 0.05, 10.0), (True, 0.0, 0.04)):
+        seconds = [loaded.seconds for loaded in focused_frames(frames(), sensor, False, live)]
+        assert all(least <= s < most for s in seconds)

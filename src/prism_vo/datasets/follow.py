@@ -28,6 +28,8 @@ class FollowedSequence:
     it is an unreadable frame. ``start``, ``stride``: the first frame, and the distance from one to the next.
     """
 
+    live = True
+
     def __init__(self, path: Path | str, patience: float = 10.0, start: int = 0, stride: int = 1) -> None:
         check_part(start, None, stride)
         self.path, self.patience = Path(path), patience

@@ -85,6 +85,11 @@ def closing_notes_of(source: object) -> tuple[str, ...]:
     return tuple(getattr(source, "closing_notes", ()))
 
 
+def is_live(source: object) -> bool:
+    """Whether frames come when they are made, and not as fast as they can be read."""
+    return bool(getattr(source, "live", False))
+
+
 def notes_of(source: object) -> tuple[str, ...]:
     """Sentences a user should read before relying on a recording; sources need not have any."""
     return tuple(getattr(source, "notes", ()))

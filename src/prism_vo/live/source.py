@@ -28,6 +28,7 @@ class LiveSource:
     """Satisfies ``FrameSource``. Frames are numbered as the camera made them: numbers of lost ones are missing."""
 
     groundtruth = None
+    live = True
 
     def __init__(
         self,
