@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from board_fit.exact_board import BOARD, camera, seen
@@ -12,8 +13,7 @@ from board_fit.exact_board import BOARD, camera, seen
 from prism_vo.calibrate.grid import Grid
 from prism_vo.cli import main
 from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
-from prism_vo.simulate.options import SimulateOptions
-from prism_vo.simulate.write import simulate_sequence
+from prism_vo.simulate import CATALOGUE, Renderer, build_scene, plan, preset_camera
 
 R12 = Path(__file__).resolve().parents[3] / "shared" / "data" / "r12a"
 
@@ -22,9 +22,14 @@ R12 = Path(__file__).resolve().parents[3] / "shared" / "data" / "r12a"
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board rendered by the simulator, with a camera file whose optics are five per cent wrong."""
     folder = tmp_path_factory.mktemp("board") / "board"
-    simulate_sequence("board", folder, SimulateOptions(camera="mini", frames=10, truth_every=0))
-    data = load_calibration(folder / "camera.yaml").model_dump()
-    save_calibration(Calibration.model_validate(data), folder.parent / "true.yaml")
+    (folder / "raw").mkdir(parents=True)
+    true = preset_camera("mini")
+    renderer = Renderer(true, build_scene("board"))
+    for k, pose in enumerate(plan(CATALOGUE["board"].path, None, 0).poses[::16]):
+        cv2.imwrite(str(folder / "raw" / f"{k:06d}.png"), renderer.raw(pose, frame=k))
+    cv2.imwrite(str(folder / "white.png"), renderer.white())
+    save_calibration(true, folder.parent / "true.yaml")
+    data = true.model_dump()
     data["main_lens"]["focal_length_mm"] *= 1.05
     data["main_lens"]["mla_distance_mm"] *= 1.05
     data["mla"]["sensor_distance_mm"] *= 0.95

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from conftest import FRAMES
 
 from prism_vo.cli import main
 from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.pipeline import RunResult
+from prism_vo.simulate import CATALOGUE, Renderer, build_scene, plan
+from prism_vo.simulate.options import SimulateOptions
+from prism_vo.simulate.write import simulate_sequence
 from prism_vo.trajectory import read_trajectory
 
 
@@ -96,3 +102,82 @@ def test_a_finished_run_is_refined(
     assert np.abs(before.positions - after.positions).max() < 0.02
     assert main(["refine", str(reported.out), "--out", str(out)]) == 2  # nothing is overwritten
     assert main(["refine", str(tmp_path / "nothing")]) == 2
+
+
+@pytest.fixture
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody presses Ctrl-C in the second round."""
+    from prism_vo.camera_fit import calibrate
+
+    whole = calibrate._round
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        if arguments[6] > 0:  # the number of the round
+            raise KeyboardInterrupt
+        return whole(*arguments, **named)
+
+    monkeypatch.setattr(calibrate, "_round", interrupted)
+
+
+@pytest.mark.usefixtures("one_round")
+def test_ctrl_c_keeps_what_was_found_with_the_distance_of_the_sensor_as_fact(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true = load_calibration(recording / "camera.yaml")
+    data = true.model_dump()
+    data["main_lens"]["focal_length_mm"] *= 1.03
+    data["main_lens"]["mla_distance_mm"] *= 1.03
+    data["mla"]["sensor_distance_mm"] *= 0.8
+    save_calibration(Calibration.model_validate(data), tmp_path / "nominal.yaml")
+    arguments = ["calibrate", "camera", str(recording), "--camera", str(tmp_path / "nominal.yaml")]
+    fact = ["--sensor-distance", str(true.mla.sensor_distance_mm)]
+    assert main([*arguments, *fact, "--out", str(tmp_path / "camera.yaml")]) == 130
+    said = capsys.readouterr()
+    assert "the last whole round is shown and written" in said.err and "array to sensor B" in said.out
+    found = load_calibration(tmp_path / "camera.yaml")
+    assert found.mla.sensor_distance_mm == pytest.approx(true.mla.sensor_distance_mm)
+    assert found.uncertainty is not None
+    away = found.main_lens.focal_length_mm - true.main_lens.focal_length_mm
+    assert abs(away) < 4 * found.uncertainty["f_L_mm"]
+
+
+@pytest.mark.usefixtures("one_round")
+def test_the_distance_of_two_marked_points(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true = load_calibration(recording / "camera.yaml")
+    camera = PlenopticCamera(true)
+    view = camera.view("central")
+    pose = plan(CATALOGUE["table"].path, FRAMES, 0).poses[0]
+    depth = Renderer(true, build_scene("table")).depth(pose)
+    ends = [(40, 150), (150, 140)]
+    places = [
+        depth[y, x] * np.array([(x - view.cx) / view.focal_px, (y - view.cy) / view.focal_px, 1.0])
+        for x, y in ends
+    ]
+    distance = float(np.linalg.norm(places[0] - places[1]))
+    between = ["--between", *(f"0:{x},{y}" for x, y in ends)]
+    out = ["--out", str(tmp_path / "camera.yaml")]
+    assert (
+        main(["calibrate", "camera", str(recording), "--distance", f"{distance:.5f}", *between, *out]) == 130
+    )
+    assert "m between 0:" in capsys.readouterr().out
+    found = load_calibration(tmp_path / "camera.yaml")
+    assert found.uncertainty is not None
+    assert found.uncertainty["B_mm"] < 0.1 * true.mla.sensor_distance_mm
+    assert abs(found.mla.sensor_distance_mm - true.mla.sensor_distance_mm) < 4 * found.uncertainty["B_mm"]
+
+
+@pytest.mark.usefixtures("one_round")
+def test_a_board_among_other_things(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = tmp_path / "board", tmp_path / "camera.yaml"
+    simulate_sequence("board", folder, SimulateOptions(camera="mini", frames=10, truth_every=0))
+    true = load_calibration(folder / "camera.yaml")
+    fact = ["--board", "30", "--corners", "9", "6"]
+    assert main(["calibrate", "camera", str(folder), *fact, "--out", str(out)]) == 130
+    assert "checkerboard of 30 mm" in capsys.readouterr().out
+    found = load_calibration(out)
+    assert found.uncertainty is not None
+    assert abs(found.mla.sensor_distance_mm - true.mla.sensor_distance_mm) < 4 * found.uncertainty["B_mm"]
+    assert main(["calibrate", "camera", str(folder), "--board", "30", "--corners", "14", "11"]) == 2
+    assert "No checkerboard is seen" in capsys.readouterr().err

@@ -53,6 +53,7 @@ class Adjusted:
     position_factor: float  # σ of positions as they turned out over those stated
     slope_factor: float
     energies: list[float]
+    given: int  # sightings, outliers included
 
     @property
     def residuals(self) -> Array:
@@ -115,6 +116,7 @@ def adjust(
     free = free_variables(prior, len(state.poses), None if places is not None else fixed_pose)
     position, slope = 1.0, 1.0
     energies: list[float] = []
+    given = len(seen)
     for turn in range(rounds):
         say(
             f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points"
@@ -131,7 +133,9 @@ def adjust(
         seen = seen.rescaled(*factors)
         if turn + 1 < rounds:
             seen = judged_by_point(state, without_outliers(state, seen))
-    return Adjusted(state, seen, linearize(state, seen, prior, places), free, position, slope, energies)
+    return Adjusted(
+        state, seen, linearize(state, seen, prior, places), free, position, slope, energies, given
+    )
 
 
 def free_variables(prior: CameraPrior, poses: int, fixed_pose: int | None) -> Mask:

@@ -80,7 +80,7 @@ def calibrate_board(
             "several distances and tilted."
         )
     say("a first camera", 0, 0)
-    state = start_state(triangulate(corners, board), board, size, pixel_mm, frames)
+    state = start_state(triangulate(corners, board), board, size, pixel_mm, frames, slopes)
     check_distances(state)
     kinds: tuple[Terms, ...] = TRIED if distortion == "auto" else (distortion,)
     first = adjust(state, board, corners, slopes, loose_prior(state.camera, size, "radial"))

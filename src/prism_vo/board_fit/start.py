@@ -15,7 +15,7 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import COUNT, CX, CY, FOCAL, KAPPA, CameraNumbers, W
 from prism_vo.batch.records import Rows
-from prism_vo.board_fit.records import Board, BoardState, MicroCorners
+from prism_vo.board_fit.records import Board, BoardState, CornerSlopes, MicroCorners
 from prism_vo.errors import DegenerateError
 
 FEWEST_LENSES = 3  # that a corner must be seen by
@@ -68,9 +68,17 @@ def _through(centre: Array, xy: Array) -> tuple[Array, float]:
 
 
 def start_state(
-    seen: Triangulated, board: Board, size: tuple[int, int], pixel_mm: float, frames: int
+    seen: Triangulated,
+    board: Board,
+    size: tuple[int, int],
+    pixel_mm: float,
+    frames: int,
+    slopes: CornerSlopes | None = None,
 ) -> BoardState:
-    """Zhang's method on the central view, then the line of slopes; ``size``: width, height of the sensor."""
+    """Zhang's method on the central view, then the line of slopes; ``size``: width, height of the sensor.
+
+    ``slopes``: measured by stereo; where there are some they are better than those of single corners.
+    """
     flat = np.concatenate([board.places, np.zeros((board.count, 1))], 1)
     per_frame = [seen.frame == k for k in range(frames)]
     thin = [k for k, mine in enumerate(per_frame) if mine.sum() < FEWEST_CORNERS]
@@ -98,11 +106,12 @@ def start_state(
         poses[k, :3, 3] = shifts[k][:, 0]
     values = np.zeros(COUNT)
     values[FOCAL], values[CX], values[CY] = matrix[0, 0], matrix[0, 2], matrix[1, 2]
-    values[W], values[KAPPA] = _line(seen, poses, flat)
+    known = slopes if slopes is not None and len(slopes) else seen
+    values[W], values[KAPPA] = _line(known, poses, flat)
     return BoardState(CameraNumbers(values, pixel_mm), poses)
 
 
-def _line(seen: Triangulated, poses: Array, flat: Array) -> tuple[float, float]:
+def _line(seen: Triangulated | CornerSlopes, poses: Array, flat: Array) -> tuple[float, float]:
     """w_∞ and κ of 1/h = w_∞ + κ/z."""
     pose, place = poses[seen.frame], flat[seen.corner]
     z = np.einsum("nj,nj->n", pose[:, 2, :3], place) + pose[:, 2, 3]

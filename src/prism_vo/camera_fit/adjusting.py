@@ -43,7 +43,8 @@ def adjusted(
         return found
     say("adjusting with known places", 0, 0)
     prior = loose_scale(found, camera, plan)
-    return adjust(moved[0], found.seen, prior, rounds=PLACED_ROUNDS, places=moved[1])
+    placed = adjust(moved[0], found.seen, prior, rounds=PLACED_ROUNDS, places=moved[1])
+    return replace(placed, given=found.given)
 
 
 def _by_images(

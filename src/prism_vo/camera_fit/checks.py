@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
 from prism_vo.batch.numbers import FOCAL, W
 from prism_vo.batch.projection import project
 from prism_vo.batch.records import BatchState, Observations
-from prism_vo.datasets.source import Sequence
+from prism_vo.calibrate.fit import fit_grid
+from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance
+from prism_vo.datasets.source import Sequence as Recording
 from prism_vo.errors import DegenerateError, InputError
+from prism_vo.optics.calibration import Calibration
 from prism_vo.pipeline import RunResult
 
 FEWEST_FRAMES = 5
 FEWEST_POINTS = 100
+LARGEST_OFFSET = 0.1  # of the pitch that centres may be off, RMS
 MOST_LOST = 0.3  # of the frames
 LEAST_PARALLAX = 2.0  # raw px that points move against each other, beside what turning explains
 LEAST_FLOW = 2.0  # raw px
@@ -28,7 +35,7 @@ MOST_REFUSED = 0.35  # of the sightings: a scene that moves
 LARGEST_POSITION_FACTOR = 12.0
 
 
-def check_frames(recording: Sequence) -> None:
+def check_frames(recording: Recording) -> None:
     """Enough frames at all."""
     if len(recording) < FEWEST_FRAMES:
         count = len(recording)
@@ -41,14 +48,7 @@ def check_frames(recording: Sequence) -> None:
 
 
 def check_run(name: str, result: RunResult) -> None:
-    """The odometry must have come through, and the grid must be this camera's."""
-    if result.check is not None:
-        grid = [s for s in result.check.problems() if "grid" in s.lower()]
-        if result.check.grid is not None and result.check.offset_rms > 0.1 * _pitch(result):
-            raise InputError(
-                f"{name}: the micro-lens grid of the camera file is not that of these images; find it with "
-                "prism-vo calibrate grid first." + (f" ({grid[0]})" if grid else "")
-            )
+    """The odometry must have come through."""
     frames = len(result.reports)
     if result.lost > MOST_LOST * frames or len(result.trajectory) < FEWEST_FRAMES:
         raise DegenerateError(
@@ -62,8 +62,19 @@ def check_run(name: str, result: RunResult) -> None:
         )
 
 
-def _pitch(result: RunResult) -> float:
-    return result.odometry.camera.calibration.mla.pitch_px
+def check_grid(name: str, calibration: Calibration, images: Sequence[NDArray[Any]]) -> None:
+    """The grid must be this camera's; images that do not show one say nothing against it."""
+    claimed = Grid.of(calibration.mla)
+    try:
+        found = fit_grid(images, claimed).grid
+    except GridUncertainError:
+        return
+    away = centre_distance(found, claimed, images[0].shape)
+    if np.sqrt((away**2).mean()) > LARGEST_OFFSET * found.pitch:
+        raise InputError(
+            f"{name}: the micro-lens grid of the camera file is not that of these images (their pitch is "
+            f"{found.pitch:.2f} px, the file's {claimed.pitch:.2f} px); find it with prism-vo calibrate grid first."
+        )
 
 
 def check_motion(name: str, state: BatchState, seen: Observations, first: bool) -> None:
@@ -121,7 +132,7 @@ def _spread_by_point(values: Array, seen: Observations) -> Array:
 def check_result(found: Adjusted, covariance: Array) -> None:
     """A minimum that says nothing, or a scene that moved."""
     values = found.state.camera.values
-    if found.position_factor > LARGEST_POSITION_FACTOR:
+    if found.position_factor > LARGEST_POSITION_FACTOR or len(found.seen) < (1 - MOST_REFUSED) * found.given:
         raise DegenerateError(
             "The points do not move like one rigid scene; film something in which nothing moves but the camera."
         )

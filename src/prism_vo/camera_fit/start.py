@@ -8,14 +8,13 @@ frames that were followed: which w_∞ lets one rigid motion explain how the poi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
@@ -33,6 +32,8 @@ LARGEST_FLOW = 0.12  # of the image's width: beyond it following gets uncertain
 BACK_AND_FORTH = 0.5  # px that a point followed back may miss its start by
 RATIOS = (1.15, 1.4, 2.0, 3.0, 6.0, 20.0)  # of the farthest to the nearest depth, to try
 FAR, NEAR = 97.0, 3.0  # percentiles of the measured slopes
+SOFT = 0.5  # px: misses that count in full
+ITERATIONS, TRIES, SMALL_GAIN, DIFFERENCE = 30, 6, 1e-6, 1e-6
 SPARE = 1.25  # the nearest slope searched for is so much smaller than the smallest seen
 
 
@@ -142,8 +143,36 @@ def _most_rigid(
     for ratio in RATIOS:
         first = np.zeros(1 + 6 * len(tracks))
         first[0] = far - widths / (ratio - 1.0)
-        found = least_squares(misses, first, loss="soft_l1", f_scale=0.5, max_nfev=30)
-        if best is None or found.cost < best.cost:
+        found = _descended(misses, first)
+        if best is None or found[1] < best[1]:
             best = found
     assert best is not None
-    return float(np.clip(best.x[0], far - 30.0 * widths, far - 0.02 * widths))
+    return float(np.clip(best[0][0], far - 30.0 * widths, far - 0.02 * widths))
+
+
+def _descended(misses: Callable[[Array], Array], first: Array) -> tuple[Array, float]:
+    """Least squares with a soft loss by normal equations of a few dozen unknowns; state and cost."""
+    state, damping = first, 1e-3
+    left = misses(state)
+    cost = _soft(left)
+    for _ in range(ITERATIONS):
+        jacobian = np.stack(
+            [(misses(state + step) - left) / DIFFERENCE for step in DIFFERENCE * np.eye(len(state))], 1
+        )
+        weight = 1.0 / np.sqrt(1.0 + (left / SOFT) ** 2)
+        h, b = (jacobian * weight[:, None]).T @ jacobian, jacobian.T @ (weight * left)
+        before = cost
+        for _ in range(TRIES):
+            trial = state - np.linalg.solve(h + damping * np.diag(np.diag(h) + 1e-12), b)
+            there = misses(trial)
+            if _soft(there) < cost:
+                state, left, cost, damping = trial, there, _soft(there), max(0.2 * damping, 1e-9)
+                break
+            damping *= 10.0
+        if before - cost < SMALL_GAIN * before:
+            break
+    return state, cost
+
+
+def _soft(left: Array) -> float:
+    return float(SOFT**2 * (np.sqrt(1.0 + (left / SOFT) ** 2) - 1.0).sum())

@@ -186,7 +186,7 @@ _ENTRIES = (
             target=(0.0, 0.08, 0.86),
             extent=(0.42, 0.3, 0.22),
             sway=2.0,
-            frames=60,
+            frames=160,
         ),
         "r5",
     ),
