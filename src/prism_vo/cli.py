@@ -26,6 +26,7 @@ COMMANDS = (
     ("simulate", "simulate:simulate", "Render a plenoptic sequence with exact ground truth."),
     ("depth", "depth:depth", "Decode raw images: focused image, virtual depth, uncertainty."),
     ("run", "run:run", "Estimate the camera's path and a point cloud from a sequence."),
+    ("dense", "dense:dense", "Make a dense coloured map and a mesh of a finished run."),
     ("refine", "refine:refine", "Adjust all keyframes of a finished run at once."),
     ("eval", "evaluate:evaluate", "Compare a trajectory with ground truth."),
     ("bench", "bench:bench", "Run a benchmark over sequences and print its tables."),

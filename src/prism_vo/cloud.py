@@ -27,6 +27,7 @@ _PLY_NAMES = {
 }
 _TYPES = {name: dtype for dtype, names in _PLY_NAMES.items() for name in names}
 _COLORS = ("red", "green", "blue")
+_NORMALS = ("nx", "ny", "nz")
 _MAX_HEADER = 65536
 _MOST_FIELDS = 64
 _LARGEST_FILE = 512 * MB
@@ -40,12 +41,13 @@ class PointCloud:
     colors: NDArray[np.uint8] | None = None  # (N, 3) RGB
     sigma: Floats | None = None  # (N,), m: standard deviation of the depth
     keyframe: Integers | None = None  # (N,): which pose of the keyframes' trajectory saw the point first
+    normals: Floats | None = None  # (N, 3), unit length, outwards
 
     def __post_init__(self) -> None:
         expect(self.points, np.ndarray, "points of a PointCloud", "use numpy.array")
         if self.points.ndim != 2 or self.points.shape[1] != 3:
             raise ArgumentError(f"A PointCloud has (N, 3) points, not {self.points.shape}.")
-        for name in ("colors", "sigma", "keyframe"):
+        for name in ("colors", "sigma", "keyframe", "normals"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.points):
                 raise ArgumentError(f"A PointCloud of {len(self)} points has {len(values)} {name}.")
@@ -54,7 +56,7 @@ class PointCloud:
         return len(self.points)
 
     def __repr__(self) -> str:
-        parts = ("colors", "sigma", "keyframe")
+        parts = ("colors", "sigma", "keyframe", "normals")
         known = ", ".join(["points", *(name for name in parts if getattr(self, name) is not None)])
         return f"PointCloud({len(self)} points: {known})"
 
@@ -71,7 +73,7 @@ class PointCloud:
 
     def select(self, which: Mask | NDArray[np.int_] | slice) -> PointCloud:
         """The points a mask, index array or slice picks."""
-        others = (self.colors, self.sigma, self.keyframe)
+        others = (self.colors, self.sigma, self.keyframe, self.normals)
         return PointCloud(self.points[which], *(None if o is None else o[which] for o in others))  # type: ignore[arg-type]
 
 
@@ -82,6 +84,8 @@ def write_ply(cloud: PointCloud, path: Path | str) -> None:
     columns: list[tuple[str, str, NDArray[Any]]] = [
         (axis, "float", cloud.points[:, i]) for i, axis in enumerate("xyz")
     ]
+    if cloud.normals is not None:
+        columns += [(name, "float", cloud.normals[:, i]) for i, name in enumerate(_NORMALS)]
     if cloud.colors is not None:
         columns += [(name, "uchar", cloud.colors[:, i]) for i, name in enumerate(_COLORS)]
     if cloud.sigma is not None:
@@ -123,8 +127,11 @@ def read_ply(path: Path | str) -> PointCloud:
     )
     sigma = table["sigma"].astype(np.float32) if "sigma" in names else None
     keyframe = table["keyframe"].astype(np.int32) if "keyframe" in names else None
+    normals = (
+        np.stack([table[n] for n in _NORMALS], -1).astype(np.float32) if set(_NORMALS) <= set(names) else None
+    )
     points = np.stack([table[axis] for axis in "xyz"], -1).astype(np.float32)
-    return PointCloud(points, colors, sigma, keyframe)
+    return PointCloud(points, colors, sigma, keyframe, normals)
 
 
 def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:

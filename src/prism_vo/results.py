@@ -39,7 +39,20 @@ COVARIANCES_HEADER = (
 )
 SETTINGS = "config.yaml"
 REPORT = "report.html"
-WRITTEN = (TRAJECTORY, QUALITY, KEYFRAMES, POINTS, STATS, COVARIANCES, REFINED_CAMERA, SETTINGS, REPORT)
+MAP, MESH, MESH_GLB = "map.ply", "mesh.ply", "mesh.glb"  # of a dense map
+DENSE = (MAP, MESH, MESH_GLB)
+WRITTEN = (
+    TRAJECTORY,
+    QUALITY,
+    KEYFRAMES,
+    POINTS,
+    STATS,
+    COVARIANCES,
+    REFINED_CAMERA,
+    SETTINGS,
+    REPORT,
+    *DENSE,
+)
 
 
 class ResultsFolder:

@@ -101,7 +101,7 @@ def test_nominal_optics_are_said_once_by_run_depth_and_report(
     assert main(["run", str(folder), "--out", str(out)]) == 0
     assert " ".join(capsys.readouterr().out.split()).count(notice) == 1
     text = (out / "report.html").read_text(encoding="utf-8")
-    first_screen = text[: text.index("Path and map")]
+    first_screen = text[: text.index('<canvas id="space"')]
     assert first_screen.count(str(escape(notice))) == 1
     image = str(next((folder / "raw").iterdir()))
     assert main(["depth", image, "--camera", str(folder / "camera.yaml"), "--out", str(tmp_path / "d")]) == 0

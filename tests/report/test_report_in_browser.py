@@ -36,7 +36,7 @@ const out = { points: viewer.drawnPoints, all: count(any), path: count(orange), 
 const first = signature();
 viewer.turn(80, 10); viewer.draw();
 out.turned = signature() !== first;
-viewer.reset("close-up"); viewer.draw();
+viewer.reset("path"); viewer.draw();
 out.closeUp = count(orange);
 viewer.reset(); viewer.draw();
 await press('[data-show="path"]'); await press('[data-show="cameras"]');
@@ -44,6 +44,26 @@ out.pathHidden = count(orange);
 await press('[data-show="truth"]'); out.truthHidden = count(blue);
 await press('[data-show="cloud"]'); out.cloudHidden = viewer.drawnPoints;
 await press('[data-show="grid"]'); out.gridHidden = count(any);
+await press('[data-show="cloud"]'); viewer.reset(); viewer.draw();
+document.getElementById("ruler").click();
+const box = canvas.getBoundingClientRect(), b = viewer.basis(), say = document.getElementById("measure");
+out.asked = say.textContent;
+const inside = (q) => q[2] > 0 && q[0] > 20 && q[1] > 20 && q[0] < viewer.width - 20 && q[1] < viewer.height - 20;
+const cloud = viewer.cloud, on = (p) => viewer.project(p, b), ends = [];
+const apart = (n, m) => Math.hypot(...cloud.at(n).map((v, k) => v - cloud.at(m)[k]));
+for (let n = 0; n < cloud.count && ends.length < 2; n++) {
+  const q = on(cloud.at(n)), found = cloud.nearest(on, q[0], q[1], 10);
+  if (inside(q) && found === n && (ends.length === 0 || apart(n, ends[0]) > 0.2)) ends.push(n);
+}
+for (const n of ends) {
+  const [x, y] = on(cloud.at(n));
+  const at = { clientX: box.left + x / viewer.ratio, clientY: box.top + y / viewer.ratio, pointerId: 1 };
+  for (const kind of ["pointerdown", "pointerup"]) canvas.dispatchEvent(new PointerEvent(kind, at));
+}
+out.measured = say.textContent;
+out.between = apart(...ends);
+viewer.draw();
+out.rulerInk = count((r, g, b) => r > 110 && r < 160 && g < 80 && b > 130);
 const slider = document.getElementById("slider"), pictures = [...document.querySelectorAll(".pictures img")];
 const look = () => pictures.map((p) => p.src);
 slider.value = 0; slider.dispatchEvent(new Event("input")); await wait();
@@ -90,6 +110,17 @@ def test_toggles_hide_what_they_name(seen: dict) -> None:  # type: ignore[type-a
     assert seen["truthHidden"] == 0
     assert seen["cloudHidden"] == 0
     assert seen["gridHidden"] < 0.2 * seen["all"]  # the scale bar stays
+
+
+def test_ruler_measures_between_two_points(seen: dict) -> None:  # type: ignore[type-arg]
+    assert seen["asked"] == "click two points of the map"
+    words = seen["measured"].split()
+    assert words[0] == "distance"
+    assert words[2] == "±"
+    unit = {"m": 1.0, "cm": 0.01}[words[4]]
+    assert abs(float(words[1]) * unit - seen["between"]) <= 0.006 + float(words[3]) * unit
+    assert 0 < float(words[3]) * unit < 0.2 * seen["between"]
+    assert seen["rulerInk"] > 100
 
 
 def test_slider_changes_every_picture(seen: dict) -> None:  # type: ignore[type-arg]

@@ -76,7 +76,9 @@ class Keeper:
             "selector": _state(self.odometry.selector, REBUILT_IN_SELECTOR),
             "places": None if self.odometry.places is None else self.odometry.places.memory(),
             "sensor": (sensor_memory, self.odometry.sensor.learned()),
-            "parts": [part.memory() if isinstance(part, Remembers) else None for part in self.parts],
+            "parts": {
+                type(part).__name__: part.memory() for part in self.parts if isinstance(part, Remembers)
+            },
         }
         try:
             data = to_bytes(state, _shared(self.odometry, self.records))
@@ -100,7 +102,7 @@ class Keeper:
         odometry, shared = self.odometry, _shared(self.odometry, records)
         try:
             found = from_bytes(state, shared, source, lambda focused: odometry.tracker.pyramid(focused.image))
-            parts, position, reports = found["parts"], int(found["position"]), found["reports"]
+            parts, position, reports = dict(found["parts"]), int(found["position"]), found["reports"]
             if not isinstance(reports, Shelf):
                 raise TypeError("reports")
             states = found["odometry"], found["selector"], found["sensor"]
@@ -116,9 +118,9 @@ class Keeper:
         odometry.sensor.remember(*states[2])
         if odometry.places is not None and places is not None:
             odometry.places.remember(places, odometry.map.corrections)
-        for part, memory in zip(self.parts, parts):
-            if isinstance(part, Remembers) and memory is not None:
-                part.remember(memory)
+        for part in self.parts:  # who looks on may be others than before
+            if isinstance(part, Remembers) and type(part).__name__ in parts:
+                part.remember(parts[type(part).__name__])
         self.position = position
         return reports
 

@@ -31,6 +31,7 @@ class Call:
     follow: float | None = None
     known_map: Path | None = None
     save_map: Path | None = None
+    dense: bool = False
     stored: Config | None = None  # the settings of the run that is resumed
 
     def record(self) -> dict[str, Any]:
@@ -46,6 +47,7 @@ class Call:
             "follow": self.follow,
             "map": None if self.known_map is None else str(self.known_map.resolve()),
             "save_map": None if self.save_map is None else str(self.save_map.resolve()),
+            "dense": self.dense,
             "settings": config_to_dict(self.settings()),
         }
 
@@ -77,6 +79,7 @@ class Call:
             follow=call.get("follow"),
             known_map=_path(call, "map"),
             save_map=self.save_map or _path(call, "save_map"),
+            dense=self.dense or bool(call.get("dense")),
             stored=config_from_dict(call.get("settings", {}), folder / "checkpoint.bin"),
         )
 

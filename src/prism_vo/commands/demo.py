@@ -11,11 +11,12 @@ from prism_vo.commands.quiet import Quiet
 
 if TYPE_CHECKING:
     from prism_vo.commands.narration import Narration
+    from prism_vo.dense_run import DenseSink
     from prism_vo.pipeline import RunResult
 
 MARK = ".prism-vo-demo"  # in the folders a demo may replace
 RESULTS = "results"
-CAMERA, FRAMES = "small", 60
+CAMERA, FRAMES, BAYER = "small", 60, "RGGB"
 
 
 def demo(
@@ -26,7 +27,8 @@ def demo(
     camera: str = CAMERA,
     quiet: Quiet = False,
 ) -> int:
-    """Simulate a hand-held sweep over a table with a small camera, track it, and compare with the truth.
+    """Simulate a hand-held sweep over a table with a small colour camera, track it, make the dense map, compare with the
+    truth.
 
     Parameters
     ----------
@@ -49,8 +51,8 @@ def demo(
     check_ray_tracer()  # before anything is removed or rendered
     _clear(out)
     with Narration() as say:
-        result = _simulate_and_run(out, scene, frames, camera, say)
-    print_summary(result)
+        result, mapper = _simulate_and_run(out, scene, frames, camera, say)
+    print_summary(result, mapper)
     print(f"Report: {(out / RESULTS / 'report.html').resolve()}")
     return result.exit_code
 
@@ -67,25 +69,31 @@ def _clear(out: Path) -> None:
     (out / MARK).touch()
 
 
-def _simulate_and_run(out: Path, scene: str, frames: int, camera: str, say: Narration) -> RunResult:
+def _simulate_and_run(
+    out: Path, scene: str, frames: int, camera: str, say: Narration
+) -> tuple[RunResult, DenseSink]:
     say("loading")
     from prism_vo import pipeline
     from prism_vo.commands.narration import ReportAnnouncement, TrackingProgress
     from prism_vo.datasets import open_sequence
+    from prism_vo.dense_run import DenseSink
     from prism_vo.report.sink import ReportSink
     from prism_vo.simulate.options import SimulateOptions
     from prism_vo.simulate.write import simulate_sequence
 
     recording = out / scene
-    options = SimulateOptions(camera=camera, frames=frames, truth_every=0)
+    options = SimulateOptions(camera=camera, frames=frames, truth_every=0, bayer=BAYER)
     say(f"rendering '{scene}' (compiles on the first run)")
     simulate_sequence(
         scene, recording, options, progress=lambda done, total: say(f"rendering '{scene}'", done, total)
     )
     say("compiling the odometry (first run only)")
-    return pipeline.run(
-        open_sequence(recording),
+    sequence = open_sequence(recording)
+    mapper = DenseSink(out / RESULTS, sequence, say)
+    result = pipeline.run(
+        sequence,
         out=out / RESULTS,
-        sinks=[ReportAnnouncement(say), ReportSink(out / RESULTS)],
+        sinks=[mapper, ReportAnnouncement(say), ReportSink(out / RESULTS, mapper)],
         progress=TrackingProgress(say),
     )
+    return result, mapper

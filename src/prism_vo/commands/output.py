@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from prism_vo.dense.densify import DenseMap
+    from prism_vo.dense_run import DenseSink
     from prism_vo.pipeline import RunResult
 
 
@@ -19,7 +21,7 @@ WIDE = 1000
 MOST_PROBLEMS = 3  # unreadable frames named; stats.jsonl names all
 
 
-def print_summary(result: RunResult) -> None:
+def print_summary(result: RunResult, dense: DenseSink | None = None) -> None:
     """Frames, speed, errors (with the alignment named) and where the results are."""
     console = Console()
     if not console.is_terminal:  # a file or a pipe has no width at which sentences must be broken
@@ -34,6 +36,8 @@ def print_summary(result: RunResult) -> None:
     scale = f" ± {100 * result.scale_sigma:.2f} % (scale)" if np.isfinite(result.scale_sigma) else ""
     table.add_row("path", f"{result.trajectory.length:.3f} m{scale}")
     table.add_row("map", f"{len(result.odometry.cloud())} points")
+    if dense is not None:
+        table.add_row("dense map", _dense(dense))
     m = result.metrics
     if m is not None:
         se3, sim3 = m.se3, m.sim3
@@ -64,6 +68,17 @@ def _states(result: RunResult) -> str:
     unread = len(result.unreadable)
     damaged = f", {unread} of them could not be read" if unread else ""
     return f"{counted(result.lost)} without a pose{damaged}{restarted}"
+
+
+def _dense(dense: DenseSink) -> Text:
+    return Text(f"none: {dense.problem}" if dense.map is None else dense_words(dense.map))
+
+
+def dense_words(found: DenseMap) -> str:
+    """How large it is and how certain, in words."""
+    mesh = found.mesh
+    sigma = 1e3 * float(np.median(mesh.sigma))
+    return f"{len(mesh.vertices):,} points, {len(mesh.triangles):,} triangles, median σ {sigma:.2g} mm"
 
 
 def counted(frames: int) -> str:

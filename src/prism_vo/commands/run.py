@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from prism_vo.commands.quiet import Quiet
 
 if TYPE_CHECKING:
+    from prism_vo.dense_run import DenseSink
     from prism_vo.pipeline import Sink
 
 
@@ -33,6 +34,7 @@ def run(
     frames: int | None = None,
     stride: int = 1,
     threads: bool = True,
+    dense: Annotated[bool, Parameter(negative=())] = False,
     report: bool = True,
     check: bool = True,
     view: Annotated[bool, Parameter(negative=())] = False,
@@ -80,6 +82,8 @@ def run(
         Take every so many-th frame.
     threads
         Read and focus the next frames beside tracking; the results are the same bytes without.
+    dense
+        Make a dense coloured map and a mesh at the end: map.ply, mesh.ply, mesh.glb; about a second a keyframe.
     report
         Write report.html.
     check
@@ -131,6 +135,7 @@ def run(
         follow,
         map_,
         save_map,
+        dense,
     )
     if resume is not None:
         if out is not None:
@@ -142,18 +147,30 @@ def run(
     settings = call.settings()
     data = call.open() if source is None else open_camera(source, call, white, queue, resume)
     folder = resume or out or free_folder(Path("results"), data.name)
-    sinks = _sinks(folder, report, view, record, verbose, log_json)
+    mapper = None
+    if call.dense:
+        from prism_vo.dense_run import DenseSink
+
+        mapper = DenseSink(folder, data)
+    sinks = _sinks(folder, report, view, record, verbose, log_json, mapper)
     if not quiet:
         for note in notes_of(data):
             print(f"note: {note}", file=sys.stderr)
     with Narration(quiet or verbose or log_json) as say, ExitStack() as stack:
         say("loading or, the first time, compiling")
         stack.enter_context(running(data, settings))
+        if mapper is not None:
+            mapper.say = say
         result = pipeline.run(
             data,
             settings,
             folder,
-            sinks=[ReportAnnouncement(say), *sinks] if report else sinks,
+            # the dense map is made before the report that shows it
+            sinks=[
+                *([] if mapper is None else [mapper]),
+                *([ReportAnnouncement(say)] if report else []),
+                *sinks,
+            ],
             progress=progress_of(data, TrackingProgress(say)),
             frames=call.frames,
             threads=threads,
@@ -165,7 +182,7 @@ def run(
             save_map=call.save_map,
         )
     if not quiet and not log_json:
-        print_summary(result)
+        print_summary(result, mapper)
     return result.exit_code
 
 
@@ -180,7 +197,13 @@ def free_folder(parent: Path, name: str) -> Path:
 
 
 def _sinks(
-    folder: Path, report: bool, view: bool, record: Path | None, verbose: bool, log_json: bool
+    folder: Path,
+    report: bool,
+    view: bool,
+    record: Path | None,
+    verbose: bool,
+    log_json: bool,
+    mapper: DenseSink | None,
 ) -> list[Sink]:
     """Everybody who looks on."""
     sinks: list[Sink] = []
@@ -192,7 +215,7 @@ def _sinks(
     if report:
         from prism_vo.report.sink import ReportSink
 
-        sinks.append(ReportSink(folder))
+        sinks.append(ReportSink(folder, mapper))
     if verbose or log_json:
         from prism_vo.view.log import JsonLog, KeyframeLog
 

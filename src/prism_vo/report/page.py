@@ -15,11 +15,12 @@ from prism_vo.notices import agreement_rows
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
-from prism_vo.report.scene3d import scene_json
+from prism_vo.report.scene3d import map_words, scene_json
 from prism_vo.report.templating import render
 from prism_vo.report.truth import own_alignment
 
 if TYPE_CHECKING:
+    from prism_vo.dense.densify import DenseMap
     from prism_vo.evaluate.metrics import AlignedError, TrajectoryMetrics
     from prism_vo.pipeline import RunResult
     from prism_vo.report.extremes import EtaExtremes
@@ -29,15 +30,22 @@ MOST_UNREADABLE = 20  # frames whose problem is told
 STATES = ("keyframe", "ok", "recovered", "lost")
 
 
-def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: EtaExtremes) -> str:
-    """The whole page."""
+def render_page(
+    result: RunResult,
+    keyframes: list[dict[str, Any]],
+    extremes: EtaExtremes,
+    dense: DenseMap | None = None,
+) -> str:
+    """The whole page; ``dense``: a map that is shown instead of the odometry's own points."""
     own = own_alignment(result)
     config, camera = result.odometry.config, result.odometry.camera.calibration
     return render(
         "run.html",
         title=result.name,
         subtitle=f"prism-vo {__version__}, variant {config.variant}",
-        tiles=_tiles(result, own),
+        sentence=sentence(result),
+        map_words=map_words(result.odometry.cloud() if dense is None else dense.cloud, dense is not None),
+        tiles=_tiles(result, own, dense),
         toggles=_toggles(own),
         errors=_errors(result.metrics) if result.metrics is not None else None,
         refusal=result.metrics_refusal or "no ground truth",
@@ -53,7 +61,7 @@ def render_page(result: RunResult, keyframes: list[dict[str, Any]], extremes: Et
         curves=curves(result),
         settings=yaml.safe_dump(config_to_dict(config), sort_keys=False),
         camera=yaml.safe_dump(camera.model_dump(mode="json"), sort_keys=False),
-        data={"scene": scene_json(result, own), "keyframes": keyframes},
+        data={"scene": scene_json(result, own, dense), "keyframes": keyframes},
     )
 
 
@@ -64,13 +72,27 @@ class Tile(NamedTuple):
     meaning: str
 
 
-def _tiles(result: RunResult, own: AlignedError | None) -> list[Tile]:
+def sentence(result: RunResult) -> str:
+    """What the run came to, in one."""
+    sigma = result.scale_sigma
+    scale = f", scale ± {100 * sigma:.2g} %" if np.isfinite(sigma) else ""
+    if result.lost == 0:
+        tracked = "every frame tracked" if result.segments == 1 else f"{result.segments} separate worlds"
+    else:
+        tracked = f"{result.lost} of {len(result.reports)} frames lost"
+    rate = result.rate.per_second
+    speed = "" if rate is None else f", {rate:.2g} frames/s" if rate < 10 else f", {rate:.0f} frames/s"
+    return f"{result.trajectory.length:.2f} m path{scale}, {tracked}{speed}"
+
+
+def _tiles(result: RunResult, own: AlignedError | None, dense: DenseMap | None) -> list[Tile]:
     rate = result.rate.per_second
     parts = f"{result.segments} segment{'s' if result.segments > 1 else ''}"
     tiles = [
         Tile(f"{len(result.reports)}", f"frames, {len(result.odometry.map.T_view_world)} keyframes"),
         Tile(f"{result.trajectory.length:.2f} m", "estimated path"),
-        Tile(f"{len(result.odometry.cloud()):,}", "map points"),
+        Tile(f"{len(result.odometry.cloud()):,}", "points of the odometry"),
+        *([] if dense is None else [_dense_tile(dense)]),
         Tile("–" if rate is None else f"{rate:.1f} / s", "frames, compiling left out"),
         Tile(f"{result.lost}", f"frames lost, {parts}"),
     ]
@@ -82,6 +104,13 @@ def _tiles(result: RunResult, own: AlignedError | None) -> list[Tile]:
         Tile(f"{100 * result.metrics.scale_error:.2f} %", "scale error"),
         *tiles,
     ]
+
+
+def _dense_tile(dense: DenseMap) -> Tile:
+    mesh = dense.mesh
+    return Tile(
+        f"{len(mesh.vertices):,}", f"points of the dense map, median σ {1e3 * np.median(mesh.sigma):.2g} mm"
+    )
 
 
 class Toggle(NamedTuple):
@@ -97,7 +126,7 @@ def _toggles(own: AlignedError | None) -> list[Toggle]:
     return [
         Toggle("path", "path", "--accent"),
         *truth,
-        Toggle("cloud", "cloud"),
+        Toggle("cloud", "map"),
         Toggle("cameras", "keyframes", "--accent"),
         Toggle("grid", "grid"),
     ]

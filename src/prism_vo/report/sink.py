@@ -18,6 +18,7 @@ from prism_vo.report.snapshots import Snapshot, SnapshotAlbum
 from prism_vo.results import REPORT
 
 if TYPE_CHECKING:
+    from prism_vo.dense_run import DenseSink
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.optics.camera import FocusedView
     from prism_vo.pipeline import RunResult
@@ -29,8 +30,10 @@ DENSE_SECONDS = 15.0  # spent on dense depth maps; later keyframes show depth at
 class ReportSink:
     """Collects a bounded number of keyframe pictures; writes ``folder/report.html``."""
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, dense: DenseSink | None = None) -> None:
+        """``dense``: who makes a dense map before this page is drawn."""
         self.path = Path(folder) / REPORT
+        self.dense = dense
         self.album = SnapshotAlbum()
         self.extremes = EtaExtremes()
 
@@ -51,7 +54,8 @@ class ReportSink:
     def on_end(self, result: RunResult) -> None:
         """Draw and write."""
         keyframes = keyframe_pictures(result, self.album.kept)
-        write_text_atomically(self.path, render_page(result, keyframes, self.extremes))
+        dense = None if self.dense is None else self.dense.map
+        write_text_atomically(self.path, render_page(result, keyframes, self.extremes, dense))
 
 
 def keyframe_pictures(result: RunResult, snapshots: list[Snapshot]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@
   const root = document.documentElement, $ = (id) => document.getElementById(id);
 
   const viewer = window.prismViewer = new Viewer($("space"), data.scene);
+  new Ruler(viewer, $("ruler"), $("measure"));
   document.addEventListener("themechange", () => viewer.draw());
   document.querySelectorAll("[data-show]").forEach((button) => button.addEventListener("click", () => {
     const name = button.dataset.show;

@@ -1,15 +1,6 @@
 "use strict";
-// A small 3-D viewer on a 2-D canvas: no WebGL needed, the same pixels on every machine, prints as it is.
+// A small 3-D viewer: turning, lines, grid and scale bar; the points are drawn by cloud.js.
 // World axes: x right, y down, z forward, metres.
-
-function floats(base64) {
-  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-}
-
-function bytes(base64) {
-  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-}
 
 function roundLength(wanted) {
   const power = Math.pow(10, Math.floor(Math.log10(wanted)));
@@ -26,9 +17,10 @@ class Viewer {
   constructor(canvas, scene) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
-    this.points = floats(scene.cloud);
-    this.colors = { image: bytes(scene.colors), depth: bytes(scene.sigma_colors), height: bytes(scene.height_colors) };
+    this.cloud = new Cloud(scene.cloud, scene);
     this.scene = scene;
+    this.overlays = []; // drawn above everything: (context, basis) => …
+    this.stride = 1; // while something moves, so many points share one
     this.show = { cloud: true, path: true, truth: true, cameras: true, grid: true };
     this.coloring = "image";
     this.layer = document.createElement("canvas");
@@ -40,11 +32,11 @@ class Viewer {
 
   fit(pathOnly) {
     // move and zoom until path and cloud (without its outermost points) fill the view, or the path alone
-    const path = this.scene.path.flat(), middle = (k) => path.reduce((sum, p) => sum + p[k], 0) / path.length;
-    this.target = pathOnly ? [0, 1, 2].map(middle) : this.scene.centre.slice();
+    const path = this.scene.path.flat();
+    this.target = pathOnly ? middle(path) : this.scene.centre.slice();
     this.distance = 2.3 * this.scene.radius;
-    const cloud = [], every = 3 * Math.ceil(this.points.length / 6000);
-    for (let n = 0; n < this.points.length && !pathOnly; n += every) cloud.push([...this.points.subarray(n, n + 3)]);
+    const cloud = [];
+    for (let n = 0; n < Math.min(this.cloud.count, 2000) && !pathOnly; n++) cloud.push(this.cloud.at(n)); // in no order
     for (let turn = 0; turn < 24; turn++) {
       const b = this.basis(), on = (line) => line.map((p) => this.project(p, b)).filter((q) => q[2] > 0);
       const [near, far] = [on(path), on(cloud)];
@@ -63,8 +55,8 @@ class Viewer {
   }
 
   reset(view) {
-    [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [-0.7, 0.55];
-    this.fit(view === "close-up");
+    [this.yaw, this.pitch] = { top: [0, 1.5707], side: [1.5707, 0.0], front: [0, 0] }[view] || [this.scene.yaw, this.scene.pitch];
+    this.fit(view === "path" || view === "close-up");
     this.redraw();
   }
 
@@ -126,13 +118,24 @@ class Viewer {
     this.focal = 1.1 * Math.min(this.width, 1.6 * this.height);
     this.depths = new Float32Array(this.width * this.height);
     this.pixels = this.layer.getContext("2d").createImageData(this.width, this.height);
+    this.data = new Uint32Array(this.pixels.data.buffer);
     this.draw();
   }
 
   redraw() {
+    // while it moves, as many points as a smooth picture allows; all of them as soon as it rests
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.draw(), 180);
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      const start = performance.now();
+      this.draw(this.stride);
+      const spent = performance.now() - start;
+      if (spent > 30) this.stride = Math.min(16, this.stride + 1);
+      else if (spent < 12) this.stride = Math.max(1, this.stride - 1);
+    });
   }
 
   basis() {
@@ -153,7 +156,7 @@ class Viewer {
     ];
   }
 
-  draw() {
+  draw(stride = 1) {
     if (!this.pixels || !this.target) return;
     const g = this.context, b = this.basis();
     const css = getComputedStyle(document.documentElement);
@@ -161,37 +164,19 @@ class Viewer {
     g.clearRect(0, 0, this.width, this.height);
     if (this.show.grid) this.drawGrid(g, b);
     this.drawnPoints = 0;
-    if (this.show.cloud) { this.splat(b); g.drawImage(this.layer, 0, 0); }
+    if (this.show.cloud) { this.drawCloud(b, stride); g.drawImage(this.layer, 0, 0); }
     if (this.show.truth && this.scene.truth.length) this.drawLine(g, b, this.scene.truth, this.ink("truth"), 5.5);
     if (this.show.path) this.scene.path.forEach((part) => this.drawLine(g, b, part, this.ink("accent"), 2.0));
     if (this.show.cameras) this.drawCameras(g, b);
     this.drawScaleBar(g);
+    this.overlays.forEach((draw) => draw(g, b));
   }
 
-  splat(b) {
-    const { width, height, depths, pixels, points, focal } = this, data = new Uint32Array(pixels.data.buffer);
-    const color = this.colors[this.coloring], count = points.length / 3;
-    data.fill(0);
-    depths.fill(Infinity);
-    const [ex, ey, ez] = b.eye, [fx, fy, fz] = b.forward, [rx, ry, rz] = b.right, [dx, dy, dz] = b.down;
-    const grain = this.scene.grain * focal;
-    for (let n = 0; n < count; n++) {
-      const x = points[3 * n] - ex, y = points[3 * n + 1] - ey, z = points[3 * n + 2] - ez;
-      const depth = x * fx + y * fy + z * fz;
-      if (depth < 1e-3) continue;
-      const sx = width / 2 + focal * (x * rx + y * ry + z * rz) / depth;
-      const sy = height / 2 + focal * (x * dx + y * dy + z * dz) / depth;
-      const size = Math.max(this.ratio, Math.min(4 * this.ratio, grain / depth)) | 0 || 1;
-      const x0 = Math.floor(sx - size / 2), y0 = Math.floor(sy - size / 2);
-      if (x0 < 0 || y0 < 0 || x0 + size >= width || y0 + size >= height) continue;
-      this.drawnPoints++;
-      const word = 0xff000000 | (color[3 * n + 2] << 16) | (color[3 * n + 1] << 8) | color[3 * n];
-      for (let j = 0; j < size; j++) {
-        let at = (y0 + j) * width + x0;
-        for (let i = 0; i < size; i++, at++) if (depth < depths[at]) { depths[at] = depth; data[at] = word; }
-      }
-    }
-    this.layer.getContext("2d").putImageData(pixels, 0, 0);
+  drawCloud(b, stride) {
+    this.data.fill(0);
+    this.depths.fill(Infinity);
+    this.drawnPoints = this.cloud.draw(this, b, this.coloring, stride);
+    this.layer.getContext("2d").putImageData(this.pixels, 0, 0);
   }
 
   segment(g, a, b, basis) {

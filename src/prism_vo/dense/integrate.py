@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Depth maps into the volume: each voxel learns its distance to the surface element at the pixel it is seen at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prism_vo import se3
+from prism_vo.arrays import Floats
+from prism_vo.dense.records import DepthMap
+from prism_vo.dense.volume import (
+    CHANNELS,
+    COUNT,
+    DISTANCE,
+    FINEST,
+    HIGHEST_LEVEL,
+    INFORMATION,
+    LOWEST_LEVEL,
+    RED,
+    SIDE,
+    TRUNCATION,
+    WEIGHT,
+    Keys,
+    Volume,
+    pack,
+    unpack,
+    voxel_size,
+)
+
+OVERLAP = (
+    0.15  # of a level: depths so near to the next one are kept in both, so that no gap opens between them
+)
+SIGMAS_A_VOXEL = 0.7  # voxels are no finer than so many σ
+FLOOR = 1e-3  # of the distance: no depth is better than that, whatever its σ says
+EMPTY = 0.1  # weight of seeing through a voxel beside that of seeing the surface near it
+
+
+def usual_sigma(maps: Sequence[DepthMap]) -> float:
+    """Median σ of the inverse depths."""
+    known = [depth.sigma[depth.valid] for depth in maps]
+    together = np.concatenate(known) if known else np.zeros(0)
+    return float(np.median(together)) if len(together) else 0.0
+
+
+def voxel_at(z: NDArray[np.floating], depth: DepthMap, sigma: float) -> NDArray[np.floating]:
+    """Size of voxel (m) that depths around ``z`` are worth: a smooth function, or surfaces would be torn to levels."""
+    return np.maximum(z * depth.grid.step / depth.grid.view.focal_px, SIGMAS_A_VOXEL * sigma * z * z)
+
+
+def integrate(volume: Volume, depth: DepthMap, usual_sigma: float) -> None:
+    """Add one depth map; ``usual_sigma``: of inverse depths, which voxels are no finer than."""
+    q, valid = depth.planes.inv_depth, depth.valid
+    if not valid.any():
+        return
+    z = 1.0 / np.where(valid, q, np.float32(1.0))
+    sigma = np.hypot(np.where(valid, depth.sigma, 0.0) * z * z, FLOOR * z)
+    level = np.log2(voxel_at(z, depth, usual_sigma) / FINEST)
+    level = np.where(valid, np.clip(level, max(volume.finest, LOWEST_LEVEL), HIGHEST_LEVEL), np.nan)
+    points = depth.grid.rays * z[..., None]
+    T_world_view = se3.inverse(depth.frame.T_view_world)
+    for whole in range(int(np.nanmin(level + 0.5)), int(np.nanmax(level + 0.5)) + 1):
+        here = np.abs(level - whole) <= 0.5 + OVERLAP
+        if here.any():
+            volume.allocate(_blocks_about(points[here], T_world_view, whole))
+    level = np.maximum(level, volume.finest)
+    levels, _ = unpack(volume.keys)
+    _add(
+        volume.sums, *_corners(volume.keys), voxel_size(levels).astype(np.float32), levels.astype(np.float32),
+        depth.frame.T_view_world.astype(np.float32), _camera(depth), depth.planes, level.astype(np.float32),
+        (1.0 / sigma**2).astype(np.float32), depth.frame.colors[:: depth.grid.step, :: depth.grid.step],
+    )  # fmt: skip
+
+
+def _blocks_about(points: NDArray[np.floating], T_world_view: NDArray[np.float64], level: int) -> Keys:
+    """Keys of all blocks within the truncation of points of the view, along and beside the line of sight."""
+    size = float(voxel_size(level))
+    direction = points / np.linalg.norm(points, axis=-1, keepdims=True)
+    steps = np.linspace(-TRUNCATION, TRUNCATION, 3) * size
+    spread = [se3.transform(T_world_view, points + s * direction) for s in steps]
+    places = np.floor(np.concatenate(spread) / (SIDE * size)).astype(np.int64)
+    return np.unique(pack(np.full(len(places), level), places))
+
+
+def _corners(keys: Keys) -> tuple[Floats]:
+    """Centre of the first voxel of each block, world (B, 3)."""
+    levels, places = unpack(keys)
+    size = voxel_size(levels)[:, None]
+    return (((places * SIDE + 0.5) * size).astype(np.float32),)
+
+
+def _camera(depth: DepthMap) -> Floats:
+    view, grid = depth.grid.view, depth.grid
+    return np.array([view.focal_px, view.cx, view.cy, grid.step], np.float32)
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "arcp", "contract", "afn"}, error_model="numpy")
+def _add(sums, corners, sizes, levels, T, camera, planes, level, information, colors):  # type: ignore[no-untyped-def]
+    focal, cx, cy, step = camera[0], camera[1], camera[2], camera[3]
+    rows, columns = level.shape
+    for block in range(len(sums)):
+        size = sizes[block]
+        truncation = np.float32(TRUNCATION) * size
+        # the whole block first: most are out of sight
+        half = np.float32(0.5 * (SIDE - 1)) * size
+        radius = np.float32(0.87 * SIDE) * size
+        bx, by, bz = corners[block, 0] + half, corners[block, 1] + half, corners[block, 2] + half
+        pz = T[2, 0] * bx + T[2, 1] * by + T[2, 2] * bz + T[2, 3]
+        if pz <= radius:
+            continue
+        px = T[0, 0] * bx + T[0, 1] * by + T[0, 2] * bz + T[0, 3]
+        py = T[1, 0] * bx + T[1, 1] * by + T[1, 2] * bz + T[1, 3]
+        reach = focal * radius / (pz - radius)
+        u, v = focal * px / pz + cx, focal * py / pz + cy
+        if u < -reach or v < -reach or u > columns * step + reach or v > rows * step + reach:
+            continue
+        for n in range(SIDE * SIDE * SIDE):
+            i, j, k = n // (SIDE * SIDE), n // SIDE % SIDE, n % SIDE
+            x, y, z = corners[block, 0] + i * size, corners[block, 1] + j * size, corners[block, 2] + k * size
+            pz = T[2, 0] * x + T[2, 1] * y + T[2, 2] * z + T[2, 3]
+            if pz <= size:
+                continue
+            px = T[0, 0] * x + T[0, 1] * y + T[0, 2] * z + T[0, 3]
+            py = T[1, 0] * x + T[1, 1] * y + T[1, 2] * z + T[1, 3]
+            u, v = focal * px / pz + cx, focal * py / pz + cy
+            column, row = int(np.rint(u / step)), int(np.rint(v / step))
+            if column < 0 or row < 0 or column >= columns or row >= rows:
+                continue
+            of_sample = level[row, column]
+            if not np.isfinite(of_sample):
+                continue
+            q = planes.inv_depth[row, column]
+            # n·X = 1 on the surface element, n·m = q: docs/dense.md, eq. 3
+            dx, dy = planes.dx[row, column], planes.dy[row, column]
+            nx, ny = dx * focal, dy * focal
+            nz = q - dx * (column * step - cx) - dy * (row * step - cy)
+            length = np.sqrt(nx * nx + ny * ny + nz * nz)
+            distance = (np.float32(1.0) - (nx * px + ny * py + nz * pz)) / length
+            if distance < -truncation or pz * q > np.float32(1.0) + np.float32(2.0) * truncation * q:
+                continue
+            weight = information[row, column]
+            if distance > truncation:
+                distance, weight = truncation, weight * np.float32(EMPTY)
+            elif abs(of_sample - levels[block]) > np.float32(0.5 + OVERLAP):
+                continue
+            else:
+                sums[block, n, COUNT] += np.float32(1.0)
+                sums[block, n, INFORMATION] += weight
+                for c in range(CHANNELS - RED):
+                    sums[block, n, RED + c] += weight * np.float32(colors[row, column, c])
+            sums[block, n, DISTANCE] += weight * distance
+            sums[block, n, WEIGHT] += weight

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dense map of a run: at its end while it is still open, or later from its results folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prism_vo.cloud import write_ply
+from prism_vo.config import Config
+from prism_vo.config_file import config_from_dict
+from prism_vo.datasets.reading import frame_finder
+from prism_vo.dense.densify import DenseMap, Say
+from prism_vo.dense.frames import dense_map
+from prism_vo.dense.mesh_files import write_mesh_glb, write_mesh_ply
+from prism_vo.errors import DegenerateError, InputError
+from prism_vo.optics.calibration import load_calibration
+from prism_vo.optics.focus import FocusModel
+from prism_vo.pipeline import sensor_for
+from prism_vo.results import KEYFRAMES, MAP, MESH, MESH_GLB, REFINED_CAMERA, SETTINGS
+from prism_vo.trajectory import read_trajectory
+from prism_vo.variants import VARIANTS
+from prism_vo.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from prism_vo.datasets.source import FrameSource, Sequence
+    from prism_vo.odometry import FrameReport, Odometry
+    from prism_vo.optics.view import FocusedView
+    from prism_vo.pipeline import RunResult
+    from prism_vo.types import DecodedFrame
+
+
+class DenseSink:
+    """Makes the dense map when a run has ended, and writes it into the results folder."""
+
+    def __init__(self, folder: Path, source: FrameSource, say: Say | None = None) -> None:
+        find = frame_finder(source)
+        if find is None:
+            raise InputError(
+                f"{source.name}: its frames can be read only once; a dense map needs a recording on disk."
+            )
+        self.folder, self._source, self._find, self.say = folder, source, find, say
+        self.map: DenseMap | None = None
+        self.problem: str | None = None  # why there is none, one sentence
+
+    def on_frame(self, report: FrameReport, frame: DecodedFrame, odometry: Odometry) -> None:
+        """Keyframes are read again at the end, when their poses are known."""
+
+    def on_end(self, result: RunResult) -> None:
+        """Make and write it; a recording that allows for none does not spoil the run."""
+        number = {r.time: r.index for r in result.reports}
+        keyframes = result.odometry.keyframe_trajectory()
+        try:
+            check_variant(result.odometry.config)
+            first = self._find(number[float(keyframes.times[0])])
+            # a sensor of its own: what another has seen before must not change the map
+            sensor = sensor_for(self._source.camera, result.odometry.config, self._source.white, first)
+            self.map = dense_map(
+                self._find,
+                number.__getitem__,
+                keyframes,
+                sensor,
+                result.odometry.window.view,
+                result.odometry.config.decode.threads,
+                self.say,
+            )
+        except (DegenerateError, InputError) as error:
+            self.problem = str(error)
+            return
+        write_dense(self.map, self.folder)
+
+
+def check_variant(config: Config) -> None:
+    """Refuse poses without a metric scale: plenoptic depth is metric."""
+    if not VARIANTS[config.variant].measures_depth:
+        raise InputError(
+            f"The variant {config.variant} has no metric scale, so it has no dense map; use another."
+        )
+
+
+def write_dense(found: DenseMap, folder: Path) -> None:
+    """``map.ply``, ``mesh.ply`` and ``mesh.glb``, each in one step."""
+    write_ply(found.cloud, folder / MAP)
+    write_mesh_ply(found.mesh, folder / MESH)
+    write_mesh_glb(found.mesh, folder / MESH_GLB)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a results folder says about its run."""
+
+    folder: Path
+    config: Config
+
+    @classmethod
+    def read(cls, folder: Path) -> FinishedRun:
+        """Refuse a folder that holds no finished run."""
+        for name in (KEYFRAMES, SETTINGS):
+            if not (folder / name).is_file():
+                raise InputError(
+                    f"{folder}: has no {name}; give the results folder of a finished prism-vo run."
+                )
+        data: Any = read_yaml(folder / SETTINGS)
+        settings = data.get("settings") if isinstance(data, dict) else None
+        config = config_from_dict(settings if isinstance(settings, dict) else {}, folder / SETTINGS)
+        check_variant(config)
+        return cls(folder, config)
+
+    def recording_path(self) -> Path:
+        """Where the recording was then, if it is still there."""
+        data: Any = read_yaml(self.folder / SETTINGS)
+        path = data.get("path")
+        if not isinstance(path, str) or not Path(path).exists():
+            raise InputError(
+                f"{self.folder}: does not say where its recording is now; give it with --sequence."
+            )
+        return Path(path)
+
+    def view(self, sequence: Sequence, view: FocusedView) -> FocusedView:
+        """The focused view with the focus that the run found."""
+        if not (self.folder / REFINED_CAMERA).is_file():
+            return view
+        refined = load_calibration(self.folder / REFINED_CAMERA).main_lens.mla_distance_mm
+        shift = refined - sequence.camera.calibration.main_lens.mla_distance_mm
+        return FocusModel.of(view, sequence.camera).at(shift)
+
+    def dense(self, sequence: Sequence, say: Say | None = None) -> DenseMap:
+        """The dense map, from the recording."""
+        keyframes = read_trajectory(self.folder / KEYFRAMES)
+        times = np.asarray(sequence.times)
+        if keyframes.times[-1] > times[-1] + 1e-3 or keyframes.times[0] < times[0] - 1e-3:
+            raise InputError(
+                f"{self.folder}: its times are not those of {sequence.name}; give its own recording."
+            )
+
+        def number(time: float) -> int:
+            return int(np.argmin(np.abs(times - time)))
+
+        sensor = sensor_for(
+            sequence.camera, self.config, sequence.white, sequence[number(float(keyframes.times[0]))]
+        )
+        view = self.view(sequence, sensor.view)
+        return dense_map(
+            sequence.__getitem__, number, keyframes, sensor, view, self.config.decode.threads, say
+        )
