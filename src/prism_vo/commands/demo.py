@@ -27,8 +27,8 @@ def demo(
     camera: str = CAMERA,
     quiet: Quiet = False,
 ) -> int:
-    """Simulate a hand-held sweep over a table with a small colour camera, track it, make the dense map, compare with the
-    truth.
+    """Simulate a hand-held sweep over a table with a small colour camera, track it, make the dense map, compare it all
+    with the truth.
 
     Parameters
     ----------

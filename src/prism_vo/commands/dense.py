@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from prism_vo.commands.quiet import Quiet
+
 
 def dense(
     results: Path,
@@ -15,7 +17,7 @@ def dense(
     sequence: Path | None = None,
     camera: Path | None = None,
     force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(alias="-q")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make the dense map of a finished run: map.ply (points with colour, normal, σ), mesh.ply and mesh.glb.
 
@@ -29,8 +31,6 @@ def dense(
         Camera file of the recording (default: its own).
     force
         Overwrite the dense map that is there.
-    quiet
-        Print nothing but errors.
     """
     from prism_vo.commands.narration import Narration
     from prism_vo.commands.output import dense_words
@@ -48,6 +48,5 @@ def dense(
         found = run.dense(recording, say)
         say("writing the map")
         write_dense(found, results)
-    if not quiet:
-        print(f"dense map       {dense_words(found)}")
-        print(f"results         {results}")
+    print(f"dense map       {dense_words(found)}")
+    print(f"results         {results}")

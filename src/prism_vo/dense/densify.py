@@ -84,8 +84,10 @@ def densify(
                     say("refining depth", done, count)
             believed = _believed(maps, range(first - begin, min(first + CHUNK, count) - begin))
             usual = usual_sigma(believed)
-            for depth in believed:
+            for n, depth in enumerate(believed):
                 integrate(volume, depth, usual)
+                if say is not None:
+                    say("fusing depth", first + n + 1, count)
     return DenseMap(without_crumbs(facing(surface(volume), poses, view)))
 
 
