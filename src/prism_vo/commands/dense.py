@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from prism_vo.commands.quiet import Quiet
+
+if TYPE_CHECKING:
+    from prism_vo.dense.densify import DenseMap
 
 
 def dense(
@@ -19,7 +22,8 @@ def dense(
     force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make the dense map of a finished run: map.ply (points with colour, normal, σ), mesh.ply and mesh.glb.
+    """Make the dense map of a finished run: map.ply (points with colour, normal, σ), mesh.ply and mesh.glb; its report
+    shows it from then on.
 
     Parameters
     ----------
@@ -37,7 +41,7 @@ def dense(
     from prism_vo.datasets import open_sequence
     from prism_vo.dense_run import FinishedRun, write_dense
     from prism_vo.errors import InputError
-    from prism_vo.results import DENSE
+    from prism_vo.results import DENSE, REPORT
 
     run = FinishedRun.read(results)
     if not force and (taken := [name for name in DENSE if (results / name).exists()]):
@@ -48,5 +52,17 @@ def dense(
         found = run.dense(recording, say)
         say("writing the map")
         write_dense(found, results)
+        _refresh(results / REPORT, found)
     print(f"dense map       {dense_words(found)}")
     print(f"results         {results}")
+
+
+def _refresh(path: Path, found: DenseMap) -> None:
+    """The report of the run shows the map from now on."""
+    from prism_vo.atomic import write_text_atomically
+    from prism_vo.bounded.files import MB, read_text
+    from prism_vo.report.refresh import with_dense_map
+
+    page = with_dense_map(read_text(path, 100 * MB), found) if path.is_file() else None
+    if page is not None:
+        write_text_atomically(path, page)

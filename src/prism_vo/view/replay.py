@@ -11,7 +11,7 @@ from prism_vo.cloud import read_ply
 from prism_vo.errors import InputError
 from prism_vo.map_file import StoredMap
 from prism_vo.report.stages import STAGES
-from prism_vo.results import KEYFRAMES, POINTS, STATS, TRAJECTORY
+from prism_vo.results import KEYFRAMES, MAP, POINTS, STATS, TRAJECTORY
 from prism_vo.trajectory import read_trajectory
 from prism_vo.view.rerun_sink import PATH_COLOR, open_recording
 
@@ -28,7 +28,11 @@ def replay(folder: Path, record: Path | None) -> None:
         centres = read_trajectory(folder / KEYFRAMES).positions
         points = rr.Points3D(centres, colors=[PATH_COLOR], radii=rr.Radius.ui_points(4.0))
         recording.log("world/keyframes", points, static=True)
-    if (folder / POINTS).is_file():
+    if (folder / MAP).is_file():
+        dense = read_ply(folder / MAP)
+        points = rr.Points3D(dense.points, colors=dense.colors, radii=rr.Radius.ui_points(2.0))
+        recording.log("world/map", points, static=True)
+    elif (folder / POINTS).is_file():
         cloud = read_ply(folder / POINTS)
         points = rr.Points3D(cloud.points, colors=cloud.colors, radii=rr.Radius.ui_points(1.5))
         recording.log("world/cloud", points, static=True)
