@@ -19,10 +19,11 @@ import numpy as np
 
 from benchmarks.small_recording import recording
 from prism_vo.datasets import Sequence, open_sequence
-from prism_vo.datasets.source import Stream
+from prism_vo.errors import InputError
 from prism_vo.odometry import FrameReport
 from prism_vo.pipeline import run
-from prism_vo.types import RawFrame, SourceFrame, UnreadableFrame
+from prism_vo.report.sink import ReportSink
+from prism_vo.types import InputFrame, RawFrame
 
 BLACK_EVERY, BLACK = 700, 3  # frames
 UNREADABLE_EVERY = 311
@@ -30,24 +31,34 @@ DIM_EVERY, DIM = 523, 0.8
 LINES = 20
 
 
-def to_and_fro(sequence: Sequence, count: int) -> Iterator[SourceFrame]:
-    """Frame 0 … n−1 … 0 … again and again; now and then black, darker or unreadable."""
-    length = len(sequence)
-    kept = [sequence[k] for k in range(length)]
-    period = 2 * (length - 1)
-    for number in range(count):
-        place = number % period
-        frame = kept[place if place < length else period - place]
-        assert isinstance(frame, RawFrame)
-        image, seconds = frame.image, 0.1 * number
+class ToAndFro:
+    """A recording: frame 0 … n−1 … 0 … of another one, again and again; now and then black, darker or unreadable."""
+
+    name, exposures, groundtruth, is_decoded = "to and fro", None, None, False
+
+    def __init__(self, sequence: Sequence, count: int) -> None:
+        self.sequence, self.camera, self.white = sequence, sequence.camera, sequence.white
+        self.times = 0.1 * np.arange(count)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[InputFrame]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> InputFrame:
         if number % UNREADABLE_EVERY == UNREADABLE_EVERY - 1:
-            yield UnreadableFrame(number, seconds, "a fault for the soak test")
-            continue
+            raise InputError(f"frame {number} is a fault for the soak test.")
+        period = 2 * (len(self.sequence) - 1)
+        place = number % period
+        frame = self.sequence[place if place < len(self.sequence) else period - place]
+        assert isinstance(frame, RawFrame)
+        image = frame.image
         if number % BLACK_EVERY >= BLACK_EVERY - BLACK:
             image = np.zeros_like(image)
         elif number % DIM_EVERY == DIM_EVERY - 1:
             image = (image * DIM).astype(image.dtype)
-        yield replace(frame, index=number, time=seconds, image=image)
+        return replace(frame, index=number, time=float(self.times[number]), image=image)
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ class Watcher:
         """The last sample, and the time a frame since the one before."""
         before, now = self.samples[-2:]
         spent = 1e3 * (now.processor - before.processor) / (now.frames - before.frames)
-        return f"{now.frames:6d} frames  {now.memory / 1e6:7.1f} MB  {now.handles:3d} handles  {spent:6.1f} ms a frame"
+        return f"{now.frames:6d} frames  {now.memory / 1e6:7.2f} MB  {now.handles:3d} handles  {spent:6.1f} ms a frame"
 
 
 @dataclass(frozen=True)
@@ -107,13 +118,15 @@ def growth(samples: list[Sample]) -> Growth:
     return Growth(slope, later[-1].handles - later[0].handles, ratio)
 
 
-def soak(folder: Path, frames: int, count: int) -> tuple[Growth, int, int]:
-    """Growth, frames lost and segments of a run over ``count`` frames made of a recording of ``frames``."""
+def soak(folder: Path, frames: int, count: int) -> tuple[list[Sample], int, int]:
+    """Samples, frames lost and segments of a run over ``count`` frames made of a recording of ``frames``.
+
+    With checkpoints, report and a look at the camera, as ``prism-vo run`` does it.
+    """
     sequence = open_sequence(recording(folder / "walk", frames))
-    stream = Stream(to_and_fro(sequence, count), sequence.camera, "soak", None, sequence.white)
-    watcher = Watcher(max(1, count // LINES))
-    result = run(stream, None, folder / "out", progress=watcher)
-    return growth(watcher.samples), result.lost, result.segments
+    watcher, out = Watcher(max(1, count // LINES)), folder / "out"
+    result = run(ToAndFro(sequence, count), None, out, sinks=[ReportSink(out)], progress=watcher, check=True)
+    return watcher.samples, result.lost, result.segments
 
 
 def main() -> int:
@@ -122,7 +135,8 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=10_000)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        found, lost, segments = soak(Path(name), 60, given.frames)
+        samples, lost, segments = soak(Path(name), 60, given.frames)
+    found = growth(samples)
     print(
         f"memory {found.bytes_a_frame:+.0f} bytes a frame, {found.handles:+d} handles, time a frame × "
         f"{found.time_ratio:.2f} from the first to the last third; {lost} frames lost, {segments} segments"
