@@ -41,6 +41,14 @@ class OutputFolder:
         self._lock.release()
 
 
+def claim_folder(path: Path, kind: str, force: bool) -> None:
+    """A folder that several processes may write into: new, empty, or marked as one of this kind before."""
+    check_folder(path, kind, force, resume=True)
+    with output_named(path, "nothing was written"):
+        path.mkdir(parents=True, exist_ok=True)
+    write_text_atomically(path / MARKER, json.dumps({"format": f"prism-vo/{kind}/1"}) + "\n")
+
+
 def read_marker(path: Path) -> dict[str, Any] | None:
     """What the marker of a folder says; None without one."""
     try:
@@ -67,9 +75,9 @@ def check_folder(path: Path, kind: str, force: bool, resume: bool = False) -> No
     if not others or (resume and ours):
         return
     if ours:
+        again = " or --resume to go on with an unfinished one" if kind == "run" else ""
         raise InputError(
-            f"{path}: holds the results of another run; choose another --out, or say --force to overwrite them"
-            " or --resume to go on with an unfinished one."
+            f"{path}: holds the results of another run; choose another --out, or say --force to overwrite them{again}."
         )
     raise InputError(
         f"{path}: holds files that are not results of `prism-vo {kind}`; choose another --out, or say --force to write"

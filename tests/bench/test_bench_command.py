@@ -57,3 +57,18 @@ def test_refusals(
     assert main(["bench", *arguments]) == 2
     message = capsys.readouterr().err
     assert sentence in message and message.count("\n") == 1
+
+
+def test_somebodys_own_files_are_not_written_among(
+    loop_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "report.html").write_text("my thesis")
+    arguments = ["bench", "--suite", "loops", "--data", str(loop_folder.parent), "--out", str(mine)]
+    assert main([*arguments, "--methods", "dso"]) == 2
+    assert "holds files that are not results of `prism-vo bench`" in capsys.readouterr().err
+    assert [path.name for path in mine.iterdir()] == ["report.html"]
+    assert main([*arguments, "--methods", "dso", "--force", "--runs", "1"]) == 0
+    assert "thesis" not in (mine / "report.html").read_text()
+    assert main([*arguments, "--methods", "dso", "--runs", "1"]) == 0, "its own folder is gone on with"

@@ -137,3 +137,17 @@ def test_paths_are_drawn_upright(files: tuple[Path, Path]) -> None:
     assert not plan.xaxis_inverted() and not plan.yaxis_inverted()
     assert "seen from above" in plan.get_title(loc="left")
     assert height.get_ylabel() == "y [m]" and height.yaxis_inverted()
+
+
+def test_somebodys_own_files_are_not_written_among(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "tables.md").write_text("my thesis")
+    arguments = ["eval", str(files[0]), str(files[1]), "--out", str(mine), "--no-plot"]
+    assert main(arguments) == 2
+    assert "holds files that are not results of `prism-vo eval`" in capsys.readouterr().err
+    assert (mine / "tables.md").read_text() == "my thesis" and len(list(mine.iterdir())) == 1
+    assert main([*arguments, "--force"]) == 0 and "thesis" not in (mine / "tables.md").read_text()
+    assert main(arguments) == 0, "its own folder is written again"

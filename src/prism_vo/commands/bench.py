@@ -31,6 +31,7 @@ def bench(
     scheduler: str | None = None,
     programs: Path | None = None,
     quiet: Quiet = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Run methods over sequences and write report.html, tables and figures. Finished jobs are not repeated.
 
@@ -57,6 +58,8 @@ def bench(
         Address of a Dask scheduler (tcp://host:8786): jobs run on its workers instead.
     programs
         YAML file that names external programs, e.g. dso: {executable: [/opt/dso/bin/dso_dataset]}.
+    force
+        Write among other files in --out, and replace those of the same names.
     """
     import os
 
@@ -65,8 +68,10 @@ def bench(
     from prism_vo.bench.methods import OUR_METHODS, check_methods
     from prism_vo.bench.plan import BenchPlan
     from prism_vo.bench.run import run_bench
+    from prism_vo.bench.suites import check_scenes, suites_of
     from prism_vo.bench.summary import Summary
     from prism_vo.errors import ConfigError
+    from prism_vo.output_folder import check_folder, claim_folder
     from prism_vo.report.plots import check_matplotlib
     from prism_vo.simulate.scene import check_ray_tracer
 
@@ -80,12 +85,15 @@ def bench(
         raise ConfigError("--runs and --jobs must be at least 1.")
     if scheduler is not None and (warning := unsafe_scheduler(scheduler)):
         print(f"note: {warning}", file=sys.stderr)
+    check_folder(out, "bench", force, resume=True)
     start = time.perf_counter()
-    recordings = (
-        real_recordings(data, suite, sequences)
-        if data is not None
-        else simulated(suite, scale, out, sequences)
-    )
+    if data is not None:
+        recordings = real_recordings(data, suite, sequences)
+        claim_folder(out, "bench", force)
+    else:
+        check_scenes(sequences, suites_of(suite))
+        claim_folder(out, "bench", force)
+        recordings = simulated(suite, scale, out, sequences)
     source = "real" if data is not None else scale
     plan = BenchPlan(recordings, chosen, count, out / "results" / source, programs)
     processes = jobs or os.cpu_count() or 1
@@ -119,10 +127,9 @@ def simulated(
     """Recordings rendered into the benchmark's folder, or found there from before."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from prism_vo.bench.suites import SCENES, check_scenes, render_suite, suites_of
+    from prism_vo.bench.suites import SCENES, render_suite, suites_of
 
     parts = suites_of(suite)
-    check_scenes(only, parts)
     total = len(only) or sum(len(SCENES[part]) for part in parts)
     found: list[BenchSequence] = []
     done: list[str] = []

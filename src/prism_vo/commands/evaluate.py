@@ -24,6 +24,7 @@ def evaluate(
     segment_share: float = 0.15,
     plot: bool = True,
     quiet: Quiet = False,
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Compare one or more trajectories with ground truth: ESTIMATE [ESTIMATE ...] GROUNDTRUTH.
 
@@ -46,16 +47,20 @@ def evaluate(
         Share of the poses at either end that drift is measured on when the ground truth has no gap.
     plot
         Draw trajectory.png.
+    force
+        Write among other files in --out, and replace those of the same names.
     """
     from prism_vo.errors import ConfigError
     from prism_vo.evaluate.association import as_series
     from prism_vo.evaluate.metrics import evaluate_trajectory
+    from prism_vo.output_folder import check_folder, claim_folder
     from prism_vo.report.error_tables import drift_table, error_table
     from prism_vo.trajectory import read_trajectory
 
     if len(files) < 2:
         raise ConfigError("Give at least two files: ESTIMATE [ESTIMATE ...] GROUNDTRUTH.")
     check_settings(max_difference, rpe_delta, segment_share)
+    check_folder(out, KIND, force, resume=True)
     plot = plot and can_draw()
     truth = as_series(read_trajectory(inside(files[-1], "groundtruth.txt")))
     estimates = {
@@ -79,12 +84,14 @@ def evaluate(
         "segment_share": segment_share,
         "alignments": list(chosen),
     }
+    claim_folder(out, KIND, force)
     write_results(out, results, settings, [t.markdown() for t in tables], [t.latex() for t in tables])
     if plot:
         draw(out / "trajectory.png", estimates, truth, results, chosen[0])
     print(f"Written to {out}.")
 
 
+KIND = "eval"  # of the folder it writes
 CHOICES: dict[str, tuple[Alignment, ...]] = {
     "both": ("SE(3)", "Sim(3)"),
     "se3": ("SE(3)",),
@@ -144,7 +151,6 @@ def write_results(
     from prism_vo.atomic import write_text_atomically
     from prism_vo.evaluate.record import metrics_record
 
-    out.mkdir(parents=True, exist_ok=True)
     content = {
         "format": "prism-vo/evaluation/1",
         "version": __version__,

@@ -45,21 +45,23 @@ def refine(
     from prism_vo.datasets import open_sequence
     from prism_vo.errors import InputError
     from prism_vo.optics.calibration import save_calibration
-    from prism_vo.results import KEYFRAMES, POINTS, TRAJECTORY, check_free
+    from prism_vo.output_folder import OutputFolder, check_folder
+    from prism_vo.results import KEYFRAMES, POINTS, TRAJECTORY
     from prism_vo.trajectory import read_trajectory, write_trajectory
 
     for name in (TRAJECTORY, KEYFRAMES):
         if not (results / name).is_file():
             raise InputError(f"{results}: has no {name}; give the results folder of a finished prism-vo run.")
     folder = out if out is not None else results / "refined"
-    check_free(folder, force)
+    check_folder(folder, "refine", force)
     recording = open_sequence(sequence or _recorded_path(results), camera=camera_file)
     trajectory, keyframes = read_trajectory(results / TRAJECTORY), read_trajectory(results / KEYFRAMES)
     with Narration() as say:
         done = refine_run(
             recording, trajectory, keyframes, camera, Config(), lambda words, n, of: say(words, n, of)
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    written = OutputFolder(folder, "refine", force)
+    written.mark("running")
     write_trajectory(done.trajectory, folder / TRAJECTORY)
     write_trajectory(done.keyframes, folder / KEYFRAMES)
     write_ply(done.cloud, folder / POINTS)
@@ -70,6 +72,8 @@ def refine(
         _compare(trajectory, done.trajectory, recording.groundtruth)
     if camera:
         save_calibration(done.camera.calibration, folder / "camera.yaml")
+    written.mark("finished")
+    written.close()
     print(f"results         {folder}")
 
 
