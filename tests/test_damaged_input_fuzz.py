@@ -208,3 +208,11 @@ def test_a_forged_checkpoint_cannot_have_a_file_replaced_by_a_map(tmp_path: Path
         check_map_target(mine, force=False, known=None, resume=True)
     mine.write_bytes(b"prism-vo/map/1\n{}")
     check_map_target(mine, force=False, known=None, resume=True)
+
+
+@pytest.mark.parametrize("patience", ["-1", "0", "nan", "inf", "1e300"])
+def test_no_patience_is_refused_before_a_run(
+    tmp_path: Path, patience: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(tmp_path), f"--follow={patience}", "--out", str(tmp_path / "out")]) == 2
+    assert "it takes seconds" in capsys.readouterr().err and not (tmp_path / "out").exists()

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from prism_vo.datasets.registry import open_sequence
 from prism_vo.datasets.selection import check_part
-from prism_vo.errors import InputError
+from prism_vo.errors import ConfigError, InputError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import InputFrame, SourceFrame, UnreadableFrame
 
 T = TypeVar("T")
 POLL = 0.2  # s between looks at the folder
+LONGEST_PATIENCE = 7 * 24 * 3600.0  # s without a new frame
 
 
 class FollowedSequence:
@@ -32,6 +33,10 @@ class FollowedSequence:
 
     def __init__(self, path: Path | str, patience: float = 10.0, start: int = 0, stride: int = 1) -> None:
         check_part(start, None, stride)
+        if not 0.0 < patience <= LONGEST_PATIENCE:
+            raise ConfigError(
+                f"follow is {patience:g}; it takes seconds, more than 0 and at most {LONGEST_PATIENCE:g}."
+            )
         self.path, self.patience = Path(path), patience
         self.start, self.stride = start, stride
         self._now = self._persist(lambda: open_sequence(self.path))
