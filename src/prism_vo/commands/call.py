@@ -131,6 +131,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("sequence", "camera", "map", "save_map"), str),
     **dict.fromkeys(("start", "frames", "stride"), int),
     "follow": (int, float),
+    "dense": bool,
     "settings": dict,
 }
 
@@ -141,7 +142,8 @@ def _recorded(call: Any, folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder}: its checkpoint was not written by `prism-vo run`.")
     given = {key: value for key, value in call.items() if value is not None}
     for key, value in given.items():
-        odd = key not in _KINDS or not isinstance(value, _KINDS[key]) or isinstance(value, bool)
+        odd = key not in _KINDS or not isinstance(value, _KINDS[key])
+        odd = odd or isinstance(value, bool) is not (_KINDS[key] is bool)  # a bool is an int, too
         if odd or (isinstance(value, str) and "\0" in value):
             raise InputError(f"{folder}: its checkpoint is damaged; begin again with --force.")
     return given
