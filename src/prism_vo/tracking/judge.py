@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.optics.pinhole import Pinhole
 from prism_vo.optics.view import FocusedView
 from prism_vo.tracking.align import ReferencePixels
 from prism_vo.tracking.brightness import COVERED
@@ -31,6 +32,11 @@ LEAST_MEASURED = 0.3  # share of them with a depth, for depth to have a say
 LEAST_AGREEMENT = 0.6  # share of the measured ones that must agree with the map
 LARGEST_SURPRISE = 6.0  # px at 512 px width beside the foreseen place, where depth has no say
 SURPRISE_WIDTH = 512.0
+ZONES = 4  # along either side of the image
+LEAST_OF_ZONE = 20  # reference pixels that make a zone count
+FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
+# share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
+LEAST_FITTING = 0.25
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,34 @@ class Verdict:
     def believed(self) -> bool:
         """Nothing speaks against it."""
         return self.contradiction is None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Reference pixels (N,) where a pose puts them in the frame, and which of them fit photometrically."""
+
+    x: Array
+    y: Array
+    inv_depth: Array
+    variance: Array  # of the inverse depth
+    fits: Mask
+
+    def some_that_fit(self) -> Predicted:
+        """At most about POINTS of them, spread over all."""
+        some = np.flatnonzero(self.fits)
+        some = some[:: max(len(some) // POINTS, 1)]
+        return Predicted(
+            self.x[some], self.y[some], self.inv_depth[some], self.variance[some], self.fits[some]
+        )
+
+    def fitting_zones(self, plane: Pinhole) -> float:
+        """Share of the zones of the image in which nearly all pixels fit."""
+        column = np.minimum(self.x * ZONES / plane.width, ZONES - 1).astype(np.intp)
+        zone = np.minimum(self.y * ZONES / plane.height, ZONES - 1).astype(np.intp) * ZONES + column
+        count = np.bincount(zone, minlength=ZONES**2)
+        fitting = np.bincount(zone, self.fits, ZONES**2)[count >= LEAST_OF_ZONE]
+        shares = fitting / count[count >= LEAST_OF_ZONE]
+        return float((shares >= FITTING).mean()) if len(shares) else 0.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +109,10 @@ class Judge:
         quality = float(zones * fit)
         if zones >= COVERED and track.relative_rms <= USUAL_RESIDUAL * usual:
             return Verdict(quality)
-        depth = self.depth_agreement(frame, view, reference, track)
+        predicted = self._predicted(frame, reference, track)
+        if predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+            return Verdict(quality, "No part of the image fits the pose well.")
+        depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
             quality *= depth.agreeing
             if depth.agreeing < LEAST_AGREEMENT:
@@ -95,7 +132,10 @@ class Judge:
         quality = float(
             track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6))
         )
-        depth = self.depth_agreement(frame, view, reference, track)
+        predicted = self._predicted(frame, reference, track)
+        if predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+            return Verdict(quality, "No part of the image fits the pose well.")
+        depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, "Measured depth contradicts the pose.")
         return Verdict(quality * (depth.agreeing if depth.has_a_say else 1.0))
@@ -109,33 +149,36 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track
     ) -> DepthAgreement:
         """At some of the reference pixels that fit photometrically."""
-        x, y, inv_depth, variance = self._fitting(frame, reference, track)
-        if len(x) < LEAST_POINTS:
+        return self._agreement(frame, view, self._predicted(frame, reference, track))
+
+    def _agreement(self, frame: Frame, view: FocusedView, predicted: Predicted) -> DepthAgreement:
+        some = predicted.some_that_fit()
+        if len(some.x) < LEAST_POINTS:
             return DepthAgreement(0.0, 0.0)
-        found = self.measure(frame.source, np.stack([x, y], -1).astype(np.float32))
+        found = self.measure(frame.source, np.stack([some.x, some.y], -1).astype(np.float32))
         good = found.valid
         if not good.any():
             return DepthAgreement(0.0, 0.0)
-        predicted = view.inv_virtual_depth(inv_depth[good])
-        slope = view.inv_virtual_depth_slope(inv_depth[good])
-        spread = np.sqrt(found.variance[good] + variance[good] * slope**2)
-        agrees = np.abs(found.inv_virtual_depth[good] - predicted) < DEVIATIONS * spread
+        expected = view.inv_virtual_depth(some.inv_depth[good])
+        slope = view.inv_virtual_depth_slope(some.inv_depth[good])
+        spread = np.sqrt(found.variance[good] + some.variance[good] * slope**2)
+        agrees = np.abs(found.inv_virtual_depth[good] - expected) < DEVIATIONS * spread
         return DepthAgreement(float(good.mean()), float(agrees.mean()))
 
-    def _fitting(self, frame: Frame, reference: Reference, track: Track) -> tuple[Array, Array, Array, Array]:
-        """Pixels of the frame (x, y), predicted inverse depth and its variance there, (N,) each."""
+    def _predicted(self, frame: Frame, reference: Reference, track: Track) -> Predicted:
+        """The reference pixels that the frame should show."""
         level, plane = reference.levels[0], reference.planes[0]
         rays, q = _rays(level), level.inv_depth.astype(np.float64)
         p = rays @ track.T_frame_ref[:3, :3].T + track.T_frame_ref[:3, 3] * q[:, None]
         z = np.maximum(p[:, 2], 1e-3)
         x, y = plane.project(np.column_stack([p[:, :2], z]))
         inside = np.flatnonzero(plane.contains(x, y, MARGIN) & (p[:, 2] > 1e-3))
-        grey = frame.image[np.rint(y[inside]).astype(np.intp), np.rint(x[inside]).astype(np.intp), 0]
+        x, y, z = x[inside], y[inside], z[inside]
+        grey = frame.image[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp), 0]
         light = track.brightness
         residual = grey - light.gain * level.color[inside] - light.offset
-        fits = inside[np.abs(residual) < self.cutoff * light.contrast]
-        fits = fits[:: max(len(fits) // POINTS, 1)]
-        return x[fits], y[fits], q[fits] / z[fits], level.variance[fits].astype(np.float64) / z[fits] ** 4
+        variance = level.variance[inside].astype(np.float64) / z**4
+        return Predicted(x, y, q[inside] / z, variance, np.abs(residual) < self.cutoff * light.contrast)
 
     def _apart(self, reference: Reference, one: Array, other: Array) -> float:
         """RMS distance in the image between two poses, px at 512 px width."""

@@ -20,7 +20,9 @@ from prism_vo.window.focus_step import FocusStep
 
 SYSTEMATIC = 0.001  # of w_∞: what errors that all depths share may come to
 OPTIMISM = 3.4  # of the window's σ of the focus: one surface is measured again in many keyframes
-AGREE, CONTRADICT, CERTAIN = 2.0, 4.0, 8.0  # standard deviations
+AGREE, CONTRADICT = 2.0, 4.0  # standard deviations
+# the same of a step: after a gap in the recording, poses that err together look like half of CONTRADICT, twice
+STEP, CERTAIN_STEP = 2.5, 5.0
 KNOWN = 2.5e-3  # mm: agreement known less well than this proves nothing
 IN_A_ROW = 2  # keyframes that must contradict, unless one is certain
 LEAST_KEYFRAMES = 5  # before anything is concluded
@@ -55,7 +57,7 @@ class FocusWatch:
         if watch.keyframes < LEAST_KEYFRAMES:
             return watch
         if self.trusted and step is not None:
-            watch = watch._counting(abs(step.change) / float(np.hypot(step.sigma, SYSTEMATIC)))
+            watch = watch._counting(abs(step.change) / float(np.hypot(OPTIMISM * step.sigma, SYSTEMATIC)))
             if watch.verdict == "has changed":
                 return watch
         difference = abs(found.shift - shift) / found.sigma
@@ -67,7 +69,7 @@ class FocusWatch:
 
     def _counting(self, sigmas: float) -> FocusWatch:
         """The newest keyframes contradict those before them by so many σ."""
-        count = self.contradictions + 1 if sigmas > CONTRADICT else 0
-        if sigmas > CERTAIN or count >= IN_A_ROW:
+        count = self.contradictions + 1 if sigmas > STEP else 0
+        if sigmas > CERTAIN_STEP or count >= IN_A_ROW:
             return replace(self, contradictions=0, verdict="has changed")
         return replace(self, contradictions=count)
