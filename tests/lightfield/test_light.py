@@ -72,3 +72,26 @@ def test_modelled_variance_is_of_the_size_of_the_measured_one() -> None:
     modelled = model_variance(field.camera, frame.view, frame.image, frame.inv_virtual_depth)
     ratio = np.sqrt(modelled[frame.valid] / frame.variance[frame.valid])
     assert 0.5 < np.median(ratio) < 2.0
+
+
+def test_dead_lenses_leave_no_veil_on_the_focused_image() -> None:
+    """A tenth of the lenses is black: what the others show is not darkened by it."""
+    field = mini("table")
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    whole = decoder.focus(field.raw).image
+    cells = np.random.default_rng(6).random((40, 40)) < 0.1
+    pitch = field.camera.calibration.mla.pitch_px
+    y, x = ((np.arange(n) / pitch).astype(int) for n in field.raw.image.shape)
+    image = np.where(cells[np.ix_(y, x)], 0, field.raw.image).astype(field.raw.image.dtype)
+    dead = Decoder(field.camera, DecodeConfig(threads=1), field.white).focus(RawFrame(1, 0.0, image)).image
+    inner = np.s_[20:-20, 20:-20]
+    assert abs(np.median((dead - whole)[inner])) < 0.3
+    assert np.mean(np.abs(dead - whole)[inner]) < 3.0
+
+
+def test_a_dark_scene_is_not_taken_for_dead_lenses() -> None:
+    field = mini("table")
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    night = RawFrame(1, 0.0, (field.raw.image * 0.01).astype(np.uint8))
+    assert decoder.prepare(night).lit() is None
+    assert decoder.prepare(field.raw).lit() is None

@@ -178,7 +178,7 @@ class Decoder(Sensor):
         """TF image at one slope; sharpened for the blur of bilinear sampling and of the raw pixel beyond the TF one."""
         spacing = self.camera.tf_scale * slope  # raw px between TF pixels
         sharp = prepared.sharpened(BILINEAR_BLUR + PIXEL_BLUR * max(0.0, 1.0 - spacing * spacing))
-        return self._focus_table(slope)(sharp)
+        return self._focus_table(slope)(sharp, prepared.lit())
 
     def _focus_table(self, slope: float, step: int = 1) -> FocusTable:
         table = self._focus_tables.get((slope, step))

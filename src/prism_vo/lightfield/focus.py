@@ -33,6 +33,7 @@ from prism_vo.lightfield.geometry import (
 CHUNK = 128  # TF pixels of a row that go through the loops together
 REGISTER = 8  # floats: loops of a multiple of them have no slow remainder
 LEAST_WEIGHT = 1e-6  # of all lenses together; a pixel with less is not covered
+LEAST_LIT = 0.05  # share of a pixel's weight that must be lit for the others to be left out
 DISTANCE_MASK = 5  # px a side of the mask that finds the nearest covered pixel
 U, V, WEIGHT = np.uint64(0), np.uint64(CHUNK), np.uint64(2 * CHUNK)  # rows of the working array of a chunk
 VALUE = U  # takes the place of the fraction
@@ -76,9 +77,14 @@ class FocusTable:
         source[nearest[covered]] = np.flatnonzero(covered.ravel())
         self._fill = source[nearest.ravel()[self._holes]]
 
-    def __call__(self, raw: Floats) -> Floats:
-        """Devignetted raw image, padded as ``raw_border`` says → TF image (h, w)."""
-        image = self._splat(raw, self._norm)
+    def __call__(self, raw: Floats, lit: Floats | None = None) -> Floats:
+        """Devignetted raw image, padded as ``raw_border`` says → TF image (h, w); ``lit``: share of pixels that count.
+
+        What is always dark would lie over the scene like a veil that moves with the camera.
+        """
+        image = self._splat(raw if lit is None else raw * lit, self._norm)
+        if lit is not None:
+            image /= np.maximum(self._splat(lit, self._norm), np.float32(LEAST_LIT))
         if len(self._holes):
             image.ravel()[self._holes] = image.ravel()[self._fill]
         return image

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 
+import cv2
 import numpy as np
 
 from prism_vo.arrays import Floats
@@ -28,6 +29,10 @@ AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
 # the same at the last pixel before the rim and beside it (the rest is the share of the one behind): no first moment,
 # and over the half pixel between it and the spline no third moment either
 AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
+LOOKED_AT = 4  # every so many rows are searched for black pixels
+LEAST_BLACK = 0.003  # share of black pixels worth doing anything about
+LEAST_LIGHT = 8.0  # mean grey level of a frame in which black says more than that it is dark
+SPECK = np.ones((3, 3), np.uint8)  # px: single black pixels are noise
 
 
 class PreparedRaw:
@@ -37,7 +42,7 @@ class PreparedRaw:
         self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
     ) -> None:
         """Linear raw values (H, W) times vignetting gain; ``largest`` (H, W): of a pixel's channels, if it has some."""
-        self._values, self._border, self._bands = values, border, bands
+        self._values, self._inside, self._border, self._bands = values, gain, border, bands
         self._largest = values if largest is None else largest
         self._light = np.empty(values.shape, np.float32)
         self._matching: Floats | None = None
@@ -52,6 +57,17 @@ class PreparedRaw:
             len(sharp), lambda first, last: _sharpen_rows(light, share, border, first, last, sharp)
         )
         return sharp
+
+    def lit(self) -> Floats | None:
+        """1 at pixels that show something, 0 at dead lenses and dirt (black in a lit frame), padded; None: no such."""
+        rows = self._light[::LOOKED_AT]
+        inside = self._inside[::LOOKED_AT]
+        black = np.count_nonzero(inside) - np.count_nonzero(rows)
+        if black < LEAST_BLACK * inside.size or rows.mean() < LEAST_LIGHT:
+            return None
+        dead = ((self._light == 0) & (self._inside > 0)).astype(np.uint8)
+        dead = cv2.dilate(cv2.erode(dead, SPECK), SPECK)
+        return np.pad(np.float32(1.0) - dead.astype(np.float32), self._border)
 
     @property
     def matching_image(self) -> Floats:
