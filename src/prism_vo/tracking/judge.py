@@ -107,10 +107,11 @@ class Judge:
         zones, usual = track.brightness.zones, motion.expected.rms
         fit = min(1.0, usual / max(track.relative_rms, 1e-6))
         quality = float(zones * fit)
-        if zones >= COVERED and track.relative_rms <= USUAL_RESIDUAL * usual:
+        unusual = track.relative_rms > USUAL_RESIDUAL * usual
+        if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
-        if predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        if unusual and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -121,7 +122,7 @@ class Judge:
         foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
         if self._apart(reference, track.T_frame_ref, foreseen) > LARGEST_SURPRISE:
             return Verdict(quality, "The image jumped, fits badly and has no depth to confirm it.")
-        if zones < COVERED and track.relative_rms > USUAL_RESIDUAL * usual and not self._partly(track):
+        if zones < COVERED and unusual and not self._partly(track):
             return Verdict(quality, "Most of the image does not fit and has no depth to confirm the rest.")
         return Verdict(quality)
 
@@ -133,7 +134,8 @@ class Judge:
             track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6))
         )
         predicted = self._predicted(frame, reference, track)
-        if predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        unusual = track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+        if unusual and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
