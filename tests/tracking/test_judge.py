@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a judge makes of pixels that fit: something in the way, or a false pose."""
+
+import numpy as np
+import pytest
+
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.tracking.judge import LEAST_FITTING, Predicted
+
+PLANE = Pinhole(focal=100.0, cx=79.5, cy=59.5, width=160, height=120)
+
+
+def pixels(fits) -> Predicted:  # type: ignore[no-untyped-def]
+    """A dense grid of pixels; ``fits`` (x, y) → whether a pixel fits."""
+    x, y = (a.ravel().astype(float) for a in np.meshgrid(np.arange(4, 156, 2), np.arange(4, 116, 2)))
+    return Predicted(x, y, np.ones_like(x), np.ones_like(x), fits(x, y))
+
+
+def test_what_covers_a_part_leaves_the_other_zones_whole() -> None:
+    covered = pixels(lambda x, y: x > 0.4 * PLANE.width)
+    assert covered.fitting_zones(PLANE) == pytest.approx(0.5)
+    assert covered.fitting_zones(PLANE) >= LEAST_FITTING
+
+
+def test_a_false_pose_fits_half_of_the_pixels_but_no_zone() -> None:
+    rng = np.random.default_rng(1)
+    assert pixels(lambda x, y: rng.random(len(x)) < 0.55).fitting_zones(PLANE) == 0.0
+
+
+def test_noise_everywhere_is_no_false_pose() -> None:
+    rng = np.random.default_rng(1)
+    assert pixels(lambda x, y: rng.random(len(x)) < 0.88).fitting_zones(PLANE) > 0.9
+
+
+def test_without_pixels_nothing_fits() -> None:
+    empty = Predicted(*(np.zeros(0) for _ in range(4)), np.zeros(0, bool))
+    assert empty.fitting_zones(PLANE) == 0.0
+
+
+def test_depth_is_measured_at_pixels_that_fit() -> None:
+    some = pixels(lambda x, y: x > 0.4 * PLANE.width).some_that_fit()
+    assert some.fits.all()
+    assert 250 <= len(some.x) < 520
+    assert some.x.min() > 0.4 * PLANE.width
