@@ -179,5 +179,3 @@ def test_a_board_among_other_things(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = load_calibration(out)
     assert found.uncertainty is not None
     assert abs(found.mla.sensor_distance_mm - true.mla.sensor_distance_mm) < 4 * found.uncertainty["B_mm"]
-    assert main(["calibrate", "camera", str(folder), "--board", "30", "--corners", "14", "11"]) == 2
-    assert "No checkerboard is seen" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array, Mask
-from prism_vo.batch.known_places import KnownPlaces
 from prism_vo.batch.numbers import COUNT, KAPPA
 from prism_vo.batch.projection import POSE, project
 from prism_vo.batch.records import BatchState, Observations
@@ -73,10 +72,9 @@ class _BatchProblem:
     seen: Observations
     prior: CameraPrior
     free: Mask
-    places: KnownPlaces | None
 
     def linearize(self, state: BatchState) -> BatchSystem:
-        return linearize(state, self.seen, self.prior, self.places)
+        return linearize(state, self.seen, self.prior)
 
     def step(self, at: BatchSystem, state: BatchState, damping: float) -> _Move | None:
         step = at.step(self.free, damping)
@@ -107,13 +105,9 @@ def adjust(
     say: Say = lambda words: None,
     fixed_pose: int = 0,
     rounds: int = ROUNDS,
-    places: KnownPlaces | None = None,
 ) -> Adjusted:
-    """Minimise over poses, points and the free numbers of the camera.
-
-    Gauge: one pose and what ``prior`` holds, or keyframes whose ``places`` are known.
-    """
-    free = free_variables(prior, len(state.poses), None if places is not None else fixed_pose)
+    """Minimise over poses, points and the free numbers of the camera; gauge: one pose and what ``prior`` holds."""
+    free = free_variables(prior, len(state.poses), fixed_pose)
     position, slope = 1.0, 1.0
     energies: list[float] = []
     given = len(seen)
@@ -121,7 +115,7 @@ def adjust(
         say(
             f"adjusting, round {turn + 1} of {rounds}: {len(seen)} sightings of {len(np.unique(seen.point))} points"
         )
-        problem = _BatchProblem(seen, prior, free, places)
+        problem = _BatchProblem(seen, prior, free)
         found = descend(problem, state, problem.linearize(state), DAMPING, ITERATIONS)
         if found.failed or not np.isfinite(found.at.energy):
             raise DegenerateError(
@@ -133,16 +127,13 @@ def adjust(
         seen = seen.rescaled(*factors)
         if turn + 1 < rounds:
             seen = judged_by_point(state, without_outliers(state, seen))
-    return Adjusted(
-        state, seen, linearize(state, seen, prior, places), free, position, slope, energies, given
-    )
+    return Adjusted(state, seen, linearize(state, seen, prior), free, position, slope, energies, given)
 
 
-def free_variables(prior: CameraPrior, poses: int, fixed_pose: int | None) -> Mask:
+def free_variables(prior: CameraPrior, poses: int, fixed_pose: int) -> Mask:
     """Variables that move: the camera's numbers that are not held, and all poses but one."""
     of_poses = np.ones((poses, POSE), np.bool_)
-    if fixed_pose is not None:
-        of_poses[fixed_pose] = False
+    of_poses[fixed_pose] = False
     return np.concatenate([prior.sigma > 0, of_poses.reshape(-1)])
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.linalg
 
 from prism_vo.arrays import Array, Mask
-from prism_vo.batch.known_places import KnownPlaces
 from prism_vo.batch.numbers import COUNT
 from prism_vo.batch.projection import Projection, project
 from prism_vo.batch.records import BatchState, Observations
@@ -139,9 +138,7 @@ def slope_sigma_at(estimate: Array, seen: Observations) -> Array:
     return np.asarray(seen.slope_sigma * ratio ** (0.5 * seen.slope_power))
 
 
-def linearize(
-    state: BatchState, seen: Observations, prior: CameraPrior, places: KnownPlaces | None = None
-) -> BatchSystem:
+def linearize(state: BatchState, seen: Observations, prior: CameraPrior) -> BatchSystem:
     """The normal equations at a state."""
     at = project(state, seen)
     residuals = residuals_of(at, seen)
@@ -168,11 +165,4 @@ def linearize(
     h[np.arange(COUNT), np.arange(COUNT)] += information
     b[:COUNT] += information * away
     energy = residuals.energy + float((information * away**2).sum())
-    if places is not None:
-        of_places, h_places, b_places = places.linearize(state)
-        energy += of_places
-        for k in range(len(state.poses)):
-            own = slice(COUNT + POSE * k, COUNT + POSE * k + 3)
-            h[own, own] += h_places[k]
-            b[own] += b_places[k]
     return BatchSystem(energy, residuals, rows, h, b, coupling, h_points, b_points)

@@ -1,53 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One adjustment of a round: which numbers are free, whether distortion shows, and places that are known."""
+"""One adjustment of a round: which numbers are free, and whether distortion shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted, adjust, camera_prior
-from prism_vo.batch.known_places import at_places
-from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, KAPPA, CameraNumbers
+from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CameraNumbers
 from prism_vo.batch.priors import Terms, loose_prior
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.batch.system import CameraPrior
-from prism_vo.camera_fit.facts import MetricFact, TruePoses
 from prism_vo.camera_fit.plan import Distortion, Plan, Say
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
 
-PLACED_ROUNDS = 2  # with known places, after the images alone have come to rest
 # raw px at the corner: less distortion cannot be told from what bends focused images elsewhere
 VISIBLE_SHIFT = 0.5
 
 
 def adjusted(
-    state: BatchState,
-    seen: Observations,
-    camera: PlenopticCamera,
-    plan: Plan,
-    make_fact: Callable[[Array], MetricFact],
-    say: Say,
-) -> Adjusted:
-    """With the images alone; then, where the fact is a path, with its places as well."""
-    found = _by_images(state, seen, camera, plan, say)
-    fact = make_fact(found.state.poses)
-    if not isinstance(fact, TruePoses) or plan.hold_camera:
-        return found
-    moved = at_places(found.state, fact.positions)
-    if moved is None:
-        return found
-    say("adjusting with known places", 0, 0)
-    prior = loose_scale(found, camera, plan)
-    placed = adjust(moved[0], found.seen, prior, rounds=PLACED_ROUNDS, places=moved[1])
-    return replace(placed, given=found.given)
-
-
-def _by_images(
     state: BatchState, seen: Observations, camera: PlenopticCamera, plan: Plan, say: Say
 ) -> Adjusted:
     """With a distortion only where it can be seen."""
@@ -88,13 +62,3 @@ def prior_of(like: Calibration, numbers: CameraNumbers, plan: Plan) -> tuple[Arr
     if plan.distortion == "held":
         mean[[A0, A1, B0, B1]] = numbers.values[[A0, A1, B0, B1]]
     return mean, prior.sigma
-
-
-def loose_scale(found: Adjusted, camera: PlenopticCamera, plan: Plan) -> CameraPrior:
-    """The same numbers free, and κ, too."""
-    bent = bool(found.state.camera.values[[A0, A1, B0, B1]].any())
-    if plan.distortion == "auto":
-        plan = replace(plan, distortion="radial" if bent else "none")
-    mean, sigma = prior_of(camera.calibration, found.state.camera, plan)
-    sigma[KAPPA] = np.inf
-    return camera_prior(mean, sigma, kappa_held=False)

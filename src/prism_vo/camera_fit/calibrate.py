@@ -59,7 +59,7 @@ def _until_at_rest(
     latest: CameraFit | None = None
     for turn in range(MOST_ROUNDS):
         try:
-            found, known = _round(recording, camera, start, chosen, plan, say, turn, make_fact)
+            found, known = _round(recording, camera, start, chosen, plan, say, turn)
         except KeyboardInterrupt as interrupt:
             if latest is None:
                 raise
@@ -135,7 +135,6 @@ def _round(
     plan: Plan,
     say: Say,
     turn: int,
-    make_fact: MakeFact,
 ) -> tuple[Adjusted, Known]:
     """Observe with a camera, adjust it."""
     decoder = Decoder(camera, _decode(Config(), start), white=recording.white)
@@ -147,10 +146,7 @@ def _round(
     if plan.square is not None:
         state, seen, known = _with_board(state, seen, known, images, camera, plan)
 
-    def fact(poses: Array) -> MetricFact:
-        return make_fact(replace(known, chosen=Chosen(chosen.indices, poses)))
-
-    return adjusted(state, seen, camera, plan, fact, say), known
+    return adjusted(state, seen, camera, plan, say), known
 
 
 def _with_board(

@@ -76,8 +76,6 @@ def covariance_of(found: Adjusted, fact: MetricFact) -> tuple[Array, float]:
         moved = variables_moved_by(found, SHARED_SLOPE_ERROR * shared)
         variables = variables + np.outer(moved, moved) / 2.0
     out = variables[:COUNT, :COUNT].copy()
-    if found.free[KAPPA]:  # adjusted in metres, with the fact in it
-        return out, 1.0
     scale = fact.scale(found)
     kappa = float(found.state.camera.values[KAPPA]) * scale.factor
     if np.isfinite(scale.own_variance):
