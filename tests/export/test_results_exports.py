@@ -166,6 +166,15 @@ def test_ply_is_the_map(results: Path, tmp_path: Path) -> None:
     assert found.sigma is not None and found.colors is not None
 
 
+@pytest.mark.parametrize(("form", "name"), [("ply", "map.ply"), ("glb", "mesh.glb")])
+def test_a_dense_map_comes_first(results: Path, tmp_path: Path, form: str, name: str) -> None:
+    run, out = tmp_path / "run", tmp_path / f"out.{form}"
+    shutil.copytree(results, run)
+    (run / name).write_bytes(b"dense")
+    assert main(["export", str(run), "--as", form, "--out", str(out)]) == 0
+    assert out.read_bytes() == b"dense"
+
+
 @pytest.mark.parametrize("form", ["mcap", "rosbag2"])
 def test_bags_hold_poses_covariances_map_and_images(results: Path, tmp_path: Path, form: str) -> None:
     pytest.importorskip("rosbags")

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from prism_vo.atomic import write_bytes_atomically, write_text_atomically
+from prism_vo.bounded.files import MB, read_bytes
 from prism_vo.cloud import write_ply
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.export.colmap import Model, write_colmap
@@ -26,6 +27,8 @@ Form = Literal["colmap", "nerfstudio", "tum", "kitti", "euroc", "ply", "glb", "m
 FORMS: tuple[Form, ...] = get_args(Form)
 Which = Literal["keyframes", "all"]
 ENDINGS = {"tum": "_tum.txt", "kitti": "_kitti.txt", "euroc": "_euroc.csv", "ply": ".ply", "glb": ".glb"}
+DENSE: dict[str, str] = {"ply": "map.ply", "glb": "mesh.glb"}  # of a run with a dense map
+LARGEST = 4096 * MB
 Watched = Callable[[Iterable[Picture], int], Iterable[Picture]]  # pictures and their number: to show progress
 
 
@@ -92,6 +95,10 @@ def _trajectory(run: FinishedRun, order: Order) -> str:
 
 
 def _map(run: FinishedRun, order: Order) -> str:
+    dense = run.folder / DENSE[order.form]
+    if dense.is_file():
+        write_bytes_atomically(order.out, read_bytes(dense, LARGEST))
+        return f"the dense {'map' if order.form == 'ply' else 'mesh'} of the run: {order.out}"
     worlds = run.worlds()
     first = worlds[0]
     if order.form == "ply":
