@@ -128,15 +128,18 @@ def test_ctrl_c_keeps_what_was_found_with_the_distance_of_the_sensor_as_fact(
     data["main_lens"]["focal_length_mm"] *= 1.03
     data["main_lens"]["mla_distance_mm"] *= 1.03
     data["mla"]["sensor_distance_mm"] *= 0.8
+    data["mla"]["pitch_px"] *= 1 - 7e-4
     save_calibration(Calibration.model_validate(data), tmp_path / "nominal.yaml")
     arguments = ["calibrate", "camera", str(recording), "--camera", str(tmp_path / "nominal.yaml")]
-    fact = ["--sensor-distance", str(true.mla.sensor_distance_mm)]
+    fact = ["--grid", "--sensor-distance", str(true.mla.sensor_distance_mm)]
     assert main([*arguments, *fact, "--out", str(tmp_path / "camera.yaml")]) == 130
     said = capsys.readouterr()
     assert "the last whole round is shown and written" in said.err and "array to sensor B" in said.out
     found = load_calibration(tmp_path / "camera.yaml")
     assert found.mla.sensor_distance_mm == pytest.approx(true.mla.sensor_distance_mm)
     assert found.uncertainty is not None
+    assert abs(found.mla.pitch_px / true.mla.pitch_px - 1) < 5e-5
+    assert found.uncertainty["grid"]["pitch_px"] < 1e-3
     away = found.main_lens.focal_length_mm - true.main_lens.focal_length_mm
     assert abs(away) < 4 * found.uncertainty["f_L_mm"]
 

@@ -14,6 +14,9 @@ from prism_vo.batch.numbers import A0, A1, B0, B1, KAPPA
 from prism_vo.batch.observe import KeyframeImage, Marked, observe
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.board_fit.checkerboard import find_board
+from prism_vo.calibrate.findings import look_at_grid
+from prism_vo.calibrate.grid import Grid
+from prism_vo.calibrate.grid_file import corrected_calibration
 from prism_vo.camera_fit.adjusting import adjusted
 from prism_vo.camera_fit.board import with_board
 from prism_vo.camera_fit.checks import check_frames, check_grid, check_motion, check_result, check_run
@@ -33,6 +36,7 @@ from prism_vo.types import RawFrame
 
 MOST_ROUNDS = 4  # of observing and adjusting
 STILL = 0.3  # σ: a camera that moves less in a round has come to rest
+CORRECTING_FRAMES = 8  # that a grid is corrected in
 GRID_FRAMES = 3  # that the grid is looked for in
 FIRST_LOOK = 25  # frames that the start is found in
 
@@ -43,19 +47,28 @@ def calibrate_camera(
     """The whole way from nominal optics to a camera with its uncertainty."""
     check_frames(recording)
     say("looking at slopes", 0, 0)
-    start = _start(recording, recording.camera.calibration)
+    calibration = recording.camera.calibration
+    if plan.correct_grid:
+        calibration = _with_own_grid(recording, calibration, say)
+    start = _start(recording, calibration)
     tracked = _track(recording, start, plan, say)
     chosen = choose(
         tracked.trajectory, recording.times, plan.keyframes, (*plan.frames, *(m[0] for m in plan.marked))
     )
-    return _until_at_rest(recording, make_fact, plan, say, start, chosen)
+    return _until_at_rest(recording, calibration, make_fact, plan, say, start, chosen)
 
 
 def _until_at_rest(
-    recording: Sequence, make_fact: MakeFact, plan: Plan, say: Say, start: Start, chosen: Chosen
+    recording: Sequence,
+    calibration: Calibration,
+    make_fact: MakeFact,
+    plan: Plan,
+    say: Say,
+    start: Start,
+    chosen: Chosen,
 ) -> CameraFit:
     """Observe and adjust until nothing moves; whoever stops it gets the camera of the last whole round."""
-    camera, calibration = start.camera, recording.camera.calibration
+    camera = start.camera
     latest: CameraFit | None = None
     for turn in range(MOST_ROUNDS):
         try:
@@ -94,6 +107,15 @@ def _is_at_rest(before: CameraFit, now: CameraFit) -> bool:
     """Whether a round moved the camera by little beside its σ."""
     moved = np.abs(now.numbers.values - before.numbers.values)[:KAPPA]
     return bool((moved <= STILL * np.maximum(now.sigma[:KAPPA], 1e-12)).all())
+
+
+def _with_own_grid(recording: Sequence, calibration: Calibration, say: Say) -> Calibration:
+    """The camera with the grid that the recording's own images show."""
+    few = np.unique(np.linspace(0, len(recording) - 1, CORRECTING_FRAMES).astype(int))
+    frames = [frame for frame in (recording[int(k)] for k in few) if isinstance(frame, RawFrame)]
+    start = Grid.of(calibration.mla)
+    findings = look_at_grid([frame.image for frame in frames], start, lambda words: say(words, 0, 0))
+    return corrected_calibration(calibration, findings)
 
 
 def _start(recording: Sequence, calibration: Calibration) -> Start:

@@ -36,6 +36,7 @@ class Plan:
 
     keyframes: int = KEYFRAMES
     distortion: Distortion = "auto"
+    correct_grid: bool = False  # in the recording's own images, before anything else
     hold_camera: bool = False  # refine poses and points alone
     marked: tuple[tuple[int, int, int], ...] = ()  # frame of the recording, x, y (TF px)
     frames: tuple[int, ...] = ()  # that must take part

@@ -43,6 +43,8 @@ def section(fit: CameraFit) -> dict[str, Any]:
         "matrix": [[round(float(v), DIGITS) for v in row] for row in related],
     }
     out["metric_fact"] = fit.fact.words
+    if fit.start.uncertainty is not None and "grid" in fit.start.uncertainty:
+        out["grid"] = fit.start.uncertainty["grid"]
     return out
 
 

@@ -35,6 +35,7 @@ def camera(
     poses: bool = True,
     keyframes: int = 40,
     distortion: Literal["auto", "none", "radial", "full"] = "auto",
+    grid: Annotated[bool, Parameter(negative=())] = False,
     start: int = 0,
     frames: int | None = None,
     stride: int = 1,
@@ -70,6 +71,8 @@ def camera(
         So many frames take part in the adjustment.
     distortion
         auto: one radial term if it moves the corners visibly; none; radial; full: two radial and two tangential ones.
+    grid
+        Correct the micro-lens grid from the recording's own images first, as calibrate grid does.
     start
         First frame, counted from 0.
     frames
@@ -101,7 +104,9 @@ def camera(
     if start or frames is not None or stride != 1:
         recording = part_of(recording, start, frames, stride)
     asked = _Asked(distance, between, board, corners, sensor_distance, poses)
-    plan = replace(asked.plan(), keyframes=keyframes, distortion=distortion, threads=threads)
+    plan = replace(
+        asked.plan(), keyframes=keyframes, distortion=distortion, correct_grid=grid, threads=threads
+    )
     with Narration() as say:
         fit = calibrate_camera(
             recording,
