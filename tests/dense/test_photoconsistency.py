@@ -21,7 +21,7 @@ from prism_vo.dense.photoconsistency import (
     surface_cost,
     view_cost,
 )
-from prism_vo.dense.records import DenseFrame
+from prism_vo.dense.records import DenseFrame, Prior
 from prism_vo.optics.view import FocusedView
 
 VIEW = FocusedView("central", 120, 100, 150.0, 58.0, 51.0, 0.0, 2.0, 0.5, 0.02, 0.98)
@@ -35,7 +35,7 @@ def texture(seed: int) -> Floats:
 
 def frame(image: Floats, pose: Array) -> DenseFrame:
     unknown = np.full(image.shape, np.nan, np.float32)
-    return DenseFrame(0, pose, image, unknown, unknown, np.zeros((*image.shape, 3), np.uint8))
+    return DenseFrame(0, pose, image, Prior(unknown, unknown), np.zeros((*image.shape, 3), np.uint8))
 
 
 def slow_cost(host: Floats, other: Floats, T: Array, x: int, y: int, q: float, dx: float, dy: float) -> float:

@@ -210,8 +210,8 @@ def _sinks(
     if view or record is not None:
         from prism_vo.view.rerun_sink import RerunSink
 
-        sinks += [RerunSink(None)] if view else []
-        sinks += [RerunSink(record)] if record is not None else []
+        sinks += [RerunSink(None, mapper)] if view else []
+        sinks += [RerunSink(record, mapper)] if record is not None else []
     if report:
         from prism_vo.report.sink import ReportSink
 

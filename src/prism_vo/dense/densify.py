@@ -17,7 +17,6 @@ from prism_vo.dense.consistency import confirmed
 from prism_vo.dense.facing import facing
 from prism_vo.dense.integrate import integrate, usual_sigma
 from prism_vo.dense.neighbours import Neighbour, neighbours, views_of
-from prism_vo.dense.prior import prior_of
 from prism_vo.dense.records import DenseFrame, DepthMap, Grid, Mesh
 from prism_vo.dense.refine import Stage, refine
 from prism_vo.dense.surface import surface
@@ -69,17 +68,16 @@ def densify(
     """The map of ``count`` keyframes, each loaded when it is needed; the result does not depend on ``threads``."""
     volume, grid = Volume.empty(), grid_of(view)
     done, poses = 0, []
-    with ThreadPoolExecutor(max(1, threads), "dense") as pool:
+    pool = ThreadPoolExecutor(max(1, threads), "dense")
+    try:
         for first in range(0, count, CHUNK):
             begin, end = max(0, first - MARGIN), min(count, first + CHUNK + MARGIN)
             frames = [load(k) for k in range(begin, end)]
             poses += [frame.T_view_world for frame in frames]
-            work = partial(depth_map, frames=frames, grid=grid)
             maps = []
-            for found in pool.map(work, range(len(frames))):
+            for found in pool.map(partial(depth_map, frames=frames, grid=grid), range(len(frames))):
                 maps.append(found)
-                if begin + len(maps) - 1 in range(first, first + CHUNK):
-                    done += 1
+                done += begin + len(maps) - 1 in range(first, first + CHUNK)
                 if say is not None:
                     say("refining depth", done, count)
             believed = _believed(maps, range(first - begin, min(first + CHUNK, count) - begin))
@@ -88,6 +86,8 @@ def densify(
                 integrate(volume, depth, usual)
                 if say is not None:
                     say("fusing depth", first + n + 1, count)
+    finally:
+        pool.shutdown(cancel_futures=True)  # whatever ends this early does not wait for all the rest
     return DenseMap(without_crumbs(facing(surface(volume), poses, view)))
 
 
@@ -106,12 +106,11 @@ def _believed(maps: Sequence[tuple[DepthMap, list[Neighbour]] | None], wanted: r
 def depth_map(host: int, frames: Sequence[DenseFrame], grid: Grid) -> tuple[DepthMap, list[Neighbour]] | None:
     """Depth of one keyframe refined by its neighbours; None where nothing overlaps with it."""
     frame = frames[host]
-    prior = prior_of(frame, grid)
-    beside = neighbours(host, frames, prior, grid)
+    beside = neighbours(host, frames, grid)
     if len(beside) < FEWEST_VIEWS:
         return None
     views = views_of(frame, [frames[n.place] for n in beside], grid.view)
-    matched = refine(frame.image, views, prior, grid.step, grid.view.focal_px, stages(len(beside)))
+    matched = refine(frame.image, views, frame.prior, grid.step, grid.view.focal_px, stages(len(beside)))
     return DepthMap(frame, grid, matched.planes, matched.sigma, matched.cost), beside
 
 

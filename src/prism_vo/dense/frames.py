@@ -10,7 +10,8 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
-from prism_vo.dense.densify import DenseMap, Say, densify
+from prism_vo.dense.densify import DenseMap, Say, densify, grid_of
+from prism_vo.dense.prior import prior_of
 from prism_vo.dense.records import DenseFrame
 from prism_vo.errors import DegenerateError
 from prism_vo.optics.view import FocusedView
@@ -57,13 +58,14 @@ def dense_frame(decoded: DecodedFrame, T_view_world: Array, view: FocusedView) -
         q = view.inv_depth_from_virtual(rho)
         sigma = np.sqrt(variance) / np.abs(view.inv_virtual_depth_slope(q))
     valid &= np.isfinite(q) & np.isfinite(sigma)
+    grid = grid_of(view)
+    known = np.where(valid, q, np.nan).astype(np.float32), np.where(valid, sigma, np.inf).astype(np.float32)
     return DenseFrame(
         decoded.index,
         T_view_world,
         np.ascontiguousarray(decoded.image, np.float32),
-        np.where(valid, q, np.nan).astype(np.float32),
-        np.where(valid, sigma, np.inf).astype(np.float32),
-        colors,
+        prior_of(*known, grid),
+        np.ascontiguousarray(colors[:: grid.step, :: grid.step]),
     )
 
 

@@ -70,9 +70,18 @@ def integrate(volume: Volume, depth: DepthMap, usual_sigma: float) -> None:
     levels, _ = unpack(volume.keys)
     _add(
         volume.sums, *_corners(volume.keys), voxel_size(levels).astype(np.float32), levels.astype(np.float32),
-        depth.frame.T_view_world.astype(np.float32), _camera(depth), depth.planes, level.astype(np.float32),
-        (1.0 / sigma**2).astype(np.float32), depth.frame.colors[:: depth.grid.step, :: depth.grid.step],
+        depth.frame.T_view_world.astype(np.float32), _camera(depth), _elements(depth), level.astype(np.float32),
+        (1.0 / sigma**2).astype(np.float32), depth.frame.colors,
     )  # fmt: skip
+
+
+def _elements(depth: DepthMap) -> Floats:
+    """(rows, columns, 5): (n, 1)/|n| of each surface element nᵀX = 1 of the view, and its q (docs/dense.md, eq. 3)."""
+    grid, (q, dx, dy) = depth.grid, depth.planes
+    rays, focal = grid.rays, grid.view.focal_px
+    n = np.stack([dx * focal, dy * focal, q - focal * (dx * rays[..., 0] + dy * rays[..., 1])], -1)
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    return np.concatenate([n / length, 1.0 / length, q[..., None]], -1).astype(np.float32)
 
 
 def _blocks_about(points: NDArray[np.floating], T_world_view: NDArray[np.float64], level: int) -> Keys:
@@ -98,9 +107,10 @@ def _camera(depth: DepthMap) -> Floats:
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "arcp", "contract", "afn"}, error_model="numpy")
-def _add(sums, corners, sizes, levels, T, camera, planes, level, information, colors):  # type: ignore[no-untyped-def]
+def _add(sums, corners, sizes, levels, T, camera, elements, level, information, colors):  # type: ignore[no-untyped-def]
     focal, cx, cy, step = camera[0], camera[1], camera[2], camera[3]
     rows, columns = level.shape
+    per_step = np.float32(1.0) / step
     for block in range(len(sums)):
         size = sizes[block]
         truncation = np.float32(TRUNCATION) * size
@@ -125,20 +135,18 @@ def _add(sums, corners, sizes, levels, T, camera, planes, level, information, co
                 continue
             px = T[0, 0] * x + T[0, 1] * y + T[0, 2] * z + T[0, 3]
             py = T[1, 0] * x + T[1, 1] * y + T[1, 2] * z + T[1, 3]
-            u, v = focal * px / pz + cx, focal * py / pz + cy
-            column, row = int(np.rint(u / step)), int(np.rint(v / step))
-            if column < 0 or row < 0 or column >= columns or row >= rows:
+            scale = focal / pz
+            across = (px * scale + cx) * per_step + np.float32(0.5)
+            down = (py * scale + cy) * per_step + np.float32(0.5)
+            if across < 0 or down < 0 or across >= columns or down >= rows:
                 continue
+            column, row = int(across), int(down)
             of_sample = level[row, column]
             if not np.isfinite(of_sample):
                 continue
-            q = planes.inv_depth[row, column]
-            # n·X = 1 on the surface element, n·m = q: docs/dense.md, eq. 3
-            dx, dy = planes.dx[row, column], planes.dy[row, column]
-            nx, ny = dx * focal, dy * focal
-            nz = q - dx * (column * step - cx) - dy * (row * step - cy)
-            length = np.sqrt(nx * nx + ny * ny + nz * nz)
-            distance = (np.float32(1.0) - (nx * px + ny * py + nz * pz)) / length
+            nx, ny, nz = elements[row, column, 0], elements[row, column, 1], elements[row, column, 2]
+            distance = elements[row, column, 3] - (nx * px + ny * py + nz * pz)
+            q = elements[row, column, 4]
             if distance < -truncation or pz * q > np.float32(1.0) + np.float32(2.0) * truncation * q:
                 continue
             weight = information[row, column]

@@ -11,7 +11,7 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.dense.photoconsistency import MOST_VIEWS, Views
-from prism_vo.dense.records import DenseFrame, Grid, Prior
+from prism_vo.dense.records import DenseFrame, Grid
 from prism_vo.optics.view import FocusedView
 
 WANTED = 5  # views
@@ -30,10 +30,10 @@ class Neighbour:
     overlap: float
 
 
-def neighbours(host: int, frames: Sequence[DenseFrame], prior: Prior, grid: Grid) -> list[Neighbour]:
+def neighbours(host: int, frames: Sequence[DenseFrame], grid: Grid) -> list[Neighbour]:
     """At most :data:`WANTED`, evenly spread over the parallax there is, the least first."""
     rows, columns = (np.linspace(0, n - 1, SPREAD).round().astype(int) for n in grid.shape)
-    q = np.maximum(prior.inv_depth[np.ix_(rows, columns)].astype(np.float64), 1e-6)
+    q = np.maximum(frames[host].prior.inv_depth[np.ix_(rows, columns)].astype(np.float64), 1e-6)
     points = (grid.rays[np.ix_(rows, columns)] / q[..., None]).reshape(-1, 3)
     from_world = frames[host].T_view_world
     found = []

@@ -6,18 +6,21 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from prism_vo.arrays import Array
-from prism_vo.dense.records import DenseFrame, Grid, Prior
+from prism_vo.arrays import Array, Floats
+from prism_vo.dense.records import Grid, Prior
 
 LEVELS = 7  # of halvings: gaps up to so many pixels (2^7) are bridged
 FILLED_SIGMA = 2.0  # a filled depth is so much less certain than those around it
 TINY = 1e-12
 
 
-def prior_of(frame: DenseFrame, grid: Grid) -> Prior:
-    """Means weighted by 1/σ² where pixels are thinned; σ is that of one measurement: neighbours are correlated."""
-    information = np.where(np.isfinite(frame.sigma), 1.0 / np.maximum(frame.sigma, TINY) ** 2, 0.0)
-    weighted = np.where(information > 0, frame.inv_depth, 0.0) * information
+def prior_of(inv_depth: Floats, sigma: Floats, grid: Grid) -> Prior:
+    """Of inverse depths (h, w) with σ (inf where there is none): means weighted by 1/σ² where pixels are thinned.
+
+    σ stays that of one measurement: neighbours are correlated.
+    """
+    information = np.where(np.isfinite(sigma), 1.0 / np.maximum(sigma, TINY) ** 2, 0.0)
+    weighted = np.where(information > 0, inv_depth, 0.0) * information
     rows, columns = grid.shape
     if grid.step > 1:
         size = (grid.step, grid.step)
@@ -27,11 +30,10 @@ def prior_of(frame: DenseFrame, grid: Grid) -> Prior:
     information, weighted = (a[:: grid.step, :: grid.step][:rows, :columns] for a in (information, weighted))
     q, coarse = _pull_push(weighted, information, LEVELS)
     known = information > 0
-    inv_depth = np.where(known, weighted / np.maximum(information, TINY), q)
-    sigma = np.where(
-        known, 1 / np.sqrt(np.maximum(information, TINY)), FILLED_SIGMA / np.sqrt(np.maximum(coarse, TINY))
-    )
-    return Prior(inv_depth.astype(np.float32), sigma.astype(np.float32))
+    mean = np.where(known, weighted / np.maximum(information, TINY), q)
+    measured, filled = (1.0 / np.sqrt(np.maximum(i, TINY)) for i in (information, coarse))
+    spread = np.where(known, measured, FILLED_SIGMA * filled)
+    return Prior(mean.astype(np.float32), spread.astype(np.float32))
 
 
 def _pull_push(weighted: Array, information: Array, levels: int) -> tuple[Array, Array]:

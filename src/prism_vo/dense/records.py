@@ -16,18 +16,6 @@ Colors = NDArray[np.uint8]  # (…, 3) RGB
 
 
 @dataclass(frozen=True)
-class DenseFrame:
-    """A keyframe: its pose, its focused image, and the plenoptic depth of that single image."""
-
-    index: int  # of the frame in its recording
-    T_view_world: Array
-    image: Floats  # (h, w), grey 0–255
-    inv_depth: Floats  # (h, w), q = 1/(z − z0); NaN where nothing was measured
-    sigma: Floats  # (h, w), of q; inf where nothing was measured
-    colors: Colors  # (h, w, 3)
-
-
-@dataclass(frozen=True)
 class Grid:
     """Every ``step``-th pixel of a view, both ways."""
 
@@ -53,6 +41,17 @@ class Prior(NamedTuple):
 
     inv_depth: Floats  # (rows, columns)
     sigma: Floats  # (rows, columns): larger where it was filled
+
+
+@dataclass(frozen=True)
+class DenseFrame:
+    """A keyframe: its pose, its focused image, and on the grid the plenoptic depth of that image and its colours."""
+
+    index: int  # of the frame in its recording
+    T_view_world: Array
+    image: Floats  # (h, w), grey 0–255
+    prior: Prior
+    colors: Colors  # (rows, columns, 3)
 
 
 class Planes(NamedTuple):

@@ -21,6 +21,7 @@ from prism_vo.report.stages import STAGES
 from prism_vo.report.truth import own_alignment, truth_in_estimate
 
 if TYPE_CHECKING:
+    from prism_vo.dense_run import DenseSink
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.pipeline import RunResult
     from prism_vo.types import DecodedFrame
@@ -64,8 +65,10 @@ def layout(rr: Any) -> Any:
 class RerunSink:
     """Logs what the window sees; to a viewer it starts, or into a file."""
 
-    def __init__(self, record: Path | None = None) -> None:
+    def __init__(self, record: Path | None = None, dense: DenseSink | None = None) -> None:
+        """``dense``: who makes a dense map before this is told that the run has ended."""
         self.rr, self.recording = open_recording(record)
+        self._dense = dense
         self._path: list[Array] = []
         self._keyframes = 0
 
@@ -98,6 +101,9 @@ class RerunSink:
         if len(truth):
             self.recording.log("world/truth", self.rr.LineStrips3D([truth], colors=[TRUTH_COLOR]))
         self._cloud(result.odometry)
+        if self._dense is not None and self._dense.map is not None:
+            cloud, size = self._dense.map.cloud, self.rr.Radius.ui_points(2.0)
+            self.recording.log("world/map", self.rr.Points3D(cloud.points, colors=cloud.colors, radii=size))
         self.recording.flush()
         self.recording.disconnect()
 
