@@ -47,8 +47,7 @@ def _pull_push(weighted: Array, information: Array, levels: int) -> tuple[Array,
     half = [_halved(a) for a in (weighted, information, known.astype(np.float64))]
     count = np.maximum(half[2], TINY)
     q, coarse = _pull_push(half[0] / count, half[1] / count * (half[2] > 0), levels - 1)
-    size = information.shape[1], information.shape[0]
-    q_up, coarse_up = (cv2.resize(a, size, interpolation=cv2.INTER_LINEAR) for a in (q, coarse))
+    q_up, coarse_up = (_doubled(a, information.shape) for a in (q, coarse))
     return (
         np.where(known, weighted / np.maximum(information, TINY), q_up),
         np.where(known, information, coarse_up),
@@ -59,3 +58,9 @@ def _halved(image: Array) -> Array:
     rows, columns = image.shape
     padded = cv2.copyMakeBorder(image, 0, rows % 2, 0, columns % 2, cv2.BORDER_CONSTANT, value=0.0)
     return padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2).sum((1, 3))
+
+
+def _doubled(image: Array, shape: tuple[int, ...]) -> Array:
+    """Between the centres of what was halved; what was padded is cut off again."""
+    size = 2 * image.shape[1], 2 * image.shape[0]
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]])
