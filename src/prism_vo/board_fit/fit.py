@@ -15,7 +15,7 @@ from prism_vo.batch.priors import Terms, loose_prior
 from prism_vo.batch.system import CameraPrior
 from prism_vo.board_fit.adjust import HALF, AdjustedBoard, adjust, usable_radius, within
 from prism_vo.board_fit.records import Board, BoardState, CornerSlopes, MicroCorners
-from prism_vo.board_fit.start import FEWEST_FRAMES, start_state, triangulate
+from prism_vo.board_fit.start import FEWEST_CORNERS, FEWEST_FRAMES, start_state, triangulate
 from prism_vo.errors import DegenerateError
 
 Distortion = Literal["auto", "none", "radial", "full"]
@@ -73,12 +73,9 @@ def calibrate_board(
     say: Say = lambda words, done, of: None,
 ) -> BoardFit:
     """All of the camera; ``size``: width, height of the sensor."""
+    given = len(corners)
+    corners, slopes = _with_enough_corners(corners, slopes, board)
     frames = corners.frames
-    if frames < FEWEST_FRAMES:
-        raise DegenerateError(
-            f"The board is seen in {frames} picture{'' if frames == 1 else 's'}; give at least {FEWEST_FRAMES}, from "
-            "several distances and tilted."
-        )
     say("a first camera", 0, 0)
     state = start_state(triangulate(corners, board), board, size, pixel_mm, frames, slopes)
     check_distances(state)
@@ -98,8 +95,22 @@ def calibrate_board(
     assert best is not None
     found, held, kind = best
     return BoardFit(
-        found.state.camera, jackknife(held.numbers), found, first, held, radius, kind, board, len(corners)
+        found.state.camera, jackknife(held.numbers), found, first, held, radius, kind, board, given
     )
+
+
+def _with_enough_corners(
+    corners: MicroCorners, slopes: CornerSlopes, board: Board
+) -> tuple[MicroCorners, CornerSlopes]:
+    """Without pictures that show too little of the board."""
+    seen = np.bincount(triangulate(corners, board).frame, minlength=corners.frames)
+    good = [int(k) for k in np.flatnonzero(seen >= FEWEST_CORNERS)]
+    if len(good) < FEWEST_FRAMES:
+        raise DegenerateError(
+            f"The board is seen well enough in {len(good)} picture{'' if len(good) == 1 else 's'}; give at least "
+            f"{FEWEST_FRAMES}, from several distances and tilted."
+        )
+    return corners.of_frames(good), slopes.of_frames(good)
 
 
 def _usable_radius(first: AdjustedBoard, board: Board, half_pitch: float, size: tuple[int, int]) -> float:

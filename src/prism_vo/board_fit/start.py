@@ -81,11 +81,6 @@ def start_state(
     """
     flat = np.concatenate([board.places, np.zeros((board.count, 1))], 1)
     per_frame = [seen.frame == k for k in range(frames)]
-    thin = [k for k, mine in enumerate(per_frame) if mine.sum() < FEWEST_CORNERS]
-    if thin:
-        raise DegenerateError(
-            f"A frame shows fewer than {FEWEST_CORNERS} corners of the board; leave it out."
-        )
     objects = [flat[seen.corner[mine]].astype(np.float32) for mine in per_frame]
     images = [seen.place[mine].astype(np.float32) for mine in per_frame]
     width, height = size
