@@ -17,6 +17,8 @@ from prism_vo import se3
 from prism_vo.cli import main
 from prism_vo.cloud import PointCloud, read_ply, write_ply
 from prism_vo.export.finished_run import FinishedRun
+from prism_vo.export.pictures import view_of_run
+from prism_vo.optics.calibration import load_calibration, save_calibration
 from prism_vo.pipeline import RunResult
 from prism_vo.trajectory import Trajectory, read_trajectory, write_trajectory
 
@@ -214,6 +216,26 @@ def test_bags_hold_poses_covariances_map_and_images(results: Path, tmp_path: Pat
     q = static.transform.rotation
     forward = se3.quaternion_to_rotation(np.array([q.x, q.y, q.z, q.w])) @ [0, 0, 1]
     np.testing.assert_allclose(forward, [1, 0, 0], atol=1e-12)  # REP 103
+
+
+def test_a_recording_that_names_its_camera_is_decoded_with_that_of_the_run(
+    results: Path, recording: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(recording / "raw", tmp_path / "cam0")
+    shutil.copy(recording / "camera.yaml", tmp_path / "own.yaml")
+    (tmp_path / "sequence.yaml").write_text(
+        "format: prism-vo/sequence/1\nraw: 'cam0/*.png'\ncamera: own.yaml\n"
+    )
+    camera = load_calibration(recording / "camera.yaml")
+    moved = camera.main_lens.model_copy(update={"mla_distance_mm": camera.main_lens.mla_distance_mm + 0.01})
+    run = FinishedRun.read(results, recording=tmp_path)
+    plain = view_of_run(run).focal_px
+    save_calibration(camera.model_copy(update={"main_lens": moved}), tmp_path / "other.yaml")
+    other = FinishedRun.read(results, recording=tmp_path, camera=tmp_path / "other.yaml")
+    longer = view_of_run(other).focal_px
+    lengths = camera.main_lens.mla_distance_mm + camera.mla.sensor_distance_mm
+    assert longer / plain == pytest.approx((lengths + 0.01) / lengths, rel=1e-3)
+    assert len(other.sequence) == 12 and next(iter(other.sequence)).image.shape == (384, 384)
 
 
 def in_two_worlds(results: Path, folder: Path) -> Path:

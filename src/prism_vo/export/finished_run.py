@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,11 @@ from prism_vo.bounded.files import read_text
 from prism_vo.cloud import PointCloud, read_ply
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.errors import InputError
+from prism_vo.optics.calibration import load_calibration
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.results import COVARIANCES, KEYFRAMES, POINTS, REFINED_CAMERA, SETTINGS, TRAJECTORY
 from prism_vo.trajectory import Trajectory, read_trajectory
+from prism_vo.types import InputFrame
 from prism_vo.yaml_files import read_yaml
 
 SAME_TIME = 1e-6  # s
@@ -62,14 +66,18 @@ class FinishedRun:
         return name if isinstance(name, str) and name and "/" not in name else self.folder.resolve().name
 
     @cached_property
-    def sequence(self) -> Sequence:
-        """The recording, with the camera as the run knew it at its end."""
+    def sequence(self) -> Any:
+        """The recording (a ``Sequence``), with the camera as the run knew it at its end."""
         path = self.recording or self._recorded_path()
         own = (self.folder / REFINED_CAMERA, self.folder / "camera.yaml")
         camera = self.camera or next((file for file in own if file.is_file()), None)
-        if camera is None or (path / "rosbag.yaml").exists() or path.name == "sequence.yaml":
+        if camera is None:
             return open_sequence(path)
-        return open_sequence(path, camera=camera)
+        model = PlenopticCamera.from_calibration(load_calibration(camera))
+        try:
+            return open_sequence(path, camera=camera)
+        except InputError:  # a description that names its camera itself, or something really wrong
+            return OtherCamera(open_sequence(path), model)
 
     def frames_of(self, poses: Trajectory) -> list[int]:
         """Index in the recording of every pose."""
@@ -136,6 +144,26 @@ class FinishedRun:
                 f"{self.folder}: does not say where its recording is now; give it with --sequence."
             )
         return Path(path)
+
+
+@dataclass(frozen=True)
+class OtherCamera:
+    """Satisfies ``Sequence``: a recording with another camera than its description names."""
+
+    whole: Sequence
+    camera: PlenopticCamera
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __getitem__(self, index: int) -> InputFrame:
+        return self.whole[index]
+
+    def __iter__(self) -> Iterator[InputFrame]:
+        return iter(self.whole)
 
 
 def _segments(poses: Trajectory) -> Integers:
