@@ -96,6 +96,9 @@ class Odometry:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()
         self.frame = frame = self._prepare(raw, focused)
+        problem = self.sensor.problem(raw)
+        if problem is not None:
+            return replace(self._report(frame, "lost", None, None), problem=problem)
         if self.reference is None:
             return self._start_segment(frame)
         with self.watch("track"):

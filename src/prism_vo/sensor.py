@@ -32,6 +32,11 @@ class Sensor(ABC):
     def measure(self, frame: Any, points: Floats) -> PointDepth:
         """Inverse virtual depth at pixels (N, 2) of the focused image, x first."""
 
+    def problem(self, frame: Any) -> str | None:
+        """Why a frame must not be used, one sentence; None: nothing speaks against it. Asked once a frame, in order."""
+        del frame  # nothing is known of any
+        return None
+
     def memory(self) -> Any:
         """What ``focus`` carries from frame to frame, as it is after the last one; part of a checkpoint."""
         return None

@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from types import NoneType
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -18,6 +19,7 @@ from prism_vo.errors import expect
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
+from prism_vo.lightfield.grid_watch import GridWatch
 from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
@@ -35,6 +37,15 @@ TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
 COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAME = "an image becomes one with RawFrame(index, time, image)"
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
+
+
+class Learned(NamedTuple):
+    """What was learnt once from the first frames."""
+
+    light: dict[int, KnownLight]
+    noise: SampleNoise | None
+    grid: Array | None
+    agreeing: int
 
 
 class Decoder(Sensor):
@@ -67,6 +78,8 @@ class Decoder(Sensor):
         self._focus_tables: dict[tuple[float, int], FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
+        sensor = camera.calibration.sensor
+        self._grid = GridWatch(self.geometry.array, sensor.width, sensor.height)
 
     variance_power = SPREAD_POWER
 
@@ -74,20 +87,22 @@ class Decoder(Sensor):
         """The slope in use, and when it was looked at."""
         return self._focus_slope.state
 
-    def learned(self) -> tuple[dict[int, KnownLight], SampleNoise | None]:
-        """The light on the sensor, and its noise."""
-        return dict(self._light.known), self._noise
+    def learned(self) -> Learned:
+        """The light on the sensor, its noise, and where the micro-images lie."""
+        return Learned(dict(self._light.known), self._noise, self._grid.reference, self._grid.agreeing)
 
-    def remember(
-        self, memory: tuple[float, int | None], learned: tuple[dict[int, KnownLight], SampleNoise | None]
-    ) -> None:
+    def remember(self, memory: tuple[float, int | None], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
-        known, self._noise = learned
+        known, self._noise, self._grid.reference, self._grid.agreeing = learned
         self._light.known.update(known)
 
-    def __repr__(self) -> str:
-        return f"Decoder({self.camera!r}, {self.view.name} view {self.view.width} × {self.view.height})"
+    def problem(self, raw: RawFrame) -> str | None:
+        """Frames whose micro-images lie elsewhere would be decoded to false depths."""
+        moved = self._grid.shift(raw.image)
+        if moved == 0.0:
+            return None
+        return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."
 
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""

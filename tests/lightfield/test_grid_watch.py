@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether micro-images still lie where they lay."""
+
+import numpy as np
+import pytest
+from light_fields import mini
+
+from prism_vo import Odometry
+from prism_vo.lightfield import Decoder
+from prism_vo.lightfield.grid_watch import GridWatch
+from prism_vo.optics.mla import MicroLensArray
+from prism_vo.types import RawFrame
+
+
+@pytest.fixture
+def watch() -> GridWatch:
+    camera = mini("table").camera
+    sensor = camera.calibration.sensor
+    return GridWatch(MicroLensArray.of(camera), sensor.width, sensor.height)
+
+
+@pytest.mark.parametrize(("pixels", "axis"), [(1, 1), (2, 0), (-3, 1)])
+def test_a_shift_is_seen_to_a_tenth_of_a_pixel_whatever_the_scene(
+    watch: GridWatch, pixels: int, axis: int
+) -> None:
+    for _ in range(4):
+        assert watch.shift(mini("table").raw.image) == 0.0
+    assert watch.shift(mini(0.75, noise=0.5).raw.image) == 0.0  # another scene, no shift
+    other = np.roll(mini(0.75, noise=0.5).raw.image, pixels, axis)
+    assert watch.shift(other) == pytest.approx(abs(pixels), abs=0.1)
+
+
+def test_light_and_darkness_move_nothing(watch: GridWatch) -> None:
+    image = mini("table").raw.image
+    for _ in range(4):
+        watch.shift(image)
+    assert watch.shift((image * 0.3).astype(np.uint8)) == 0.0
+    assert watch.shift(np.zeros_like(image)) == 0.0
+    assert watch.shift(np.full_like(image, 255)) == 0.0
+    half = image.copy()
+    half[len(half) // 2 :] = 0
+    assert watch.shift(half) == 0.0
+
+
+def test_an_odd_first_frame_is_outvoted(watch: GridWatch) -> None:
+    image = mini("table").raw.image
+    watch.shift(np.roll(image, 2, 1))
+    assert [watch.shift(image) for _ in range(5)] == [0.0] * 5
+    assert watch.shift(np.roll(image, 2, 1)) > 1.5
+
+
+def test_a_black_first_frame_says_nothing(watch: GridWatch) -> None:
+    image = mini("table").raw.image
+    assert watch.shift(np.zeros_like(image)) == 0.0
+    assert [watch.shift(image) for _ in range(4)] == [0.0] * 4
+
+
+def test_a_frame_beside_the_grid_has_no_pose_and_says_why() -> None:
+    field = mini("table")
+    odometry = Odometry(field.camera, white=field.white)
+    for k in range(5):
+        assert odometry(RawFrame(k, 0.1 * k, field.raw.image)).status in ("ok", "keyframe")
+    report = odometry(RawFrame(5, 0.5, np.roll(field.raw.image, 2, 1)))
+    assert report.status == "lost" and report.problem is not None
+    assert report.problem.startswith("micro-images lie 2.0 px beside")
+    assert odometry(RawFrame(6, 0.6, field.raw.image)).status in ("ok", "keyframe")
+
+
+def test_what_was_learnt_goes_with_a_checkpoint() -> None:
+    field = mini("table")
+    first, second = Decoder(field.camera, white=field.white), Decoder(field.camera, white=field.white)
+    for _ in range(5):
+        assert first.problem(field.raw) is None
+    second.remember(first.memory(), first.learned())
+    assert second.problem(RawFrame(9, 0.9, np.roll(field.raw.image, 2, 1))) is not None
