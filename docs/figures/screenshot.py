@@ -13,7 +13,7 @@ import cv2
 
 OUT = Path(__file__).resolve().parent / "report.jpg"
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=4000"]
-SIZE = (1240, 1790)  # tiles, 3-D view, errors and keyframe pictures
+SIZE = (1240, 1290)  # sentence, 3-D view, tiles and errors
 
 
 def main(report: Path) -> None:
