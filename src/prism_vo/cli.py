@@ -53,6 +53,7 @@ ARGUMENTS = {
     "simulate": "SCENE [OUT]",
     "depth": "RAW... --out FOLDER",
     "run": "SEQUENCE",
+    "dense": "RESULTS",
     "refine": "RESULTS",
     "eval": "ESTIMATE... GROUNDTRUTH",
     "export": "RESULTS|SEQUENCE --as FORM",

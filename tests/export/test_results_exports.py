@@ -177,6 +177,14 @@ def test_a_dense_map_comes_first(results: Path, tmp_path: Path, form: str, name:
     assert out.read_bytes() == b"dense"
 
 
+def test_nerfstudio_starts_from_the_dense_map(results: Path, tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "nerf"
+    shutil.copytree(results, run)
+    write_ply(PointCloud(np.ones((7, 3), np.float32)), run / "map.ply")
+    assert main(["export", str(run), "--as", "nerfstudio", "--out", str(out), "-q"]) == 0
+    assert len(read_ply(out / "points.ply")) == 7
+
+
 @pytest.mark.parametrize("form", ["mcap", "rosbag2"])
 def test_bags_hold_poses_covariances_map_and_images(results: Path, tmp_path: Path, form: str) -> None:
     pytest.importorskip("rosbags")

@@ -18,7 +18,7 @@ from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.results import COVARIANCES, KEYFRAMES, POINTS, REFINED_CAMERA, SETTINGS, TRAJECTORY
+from prism_vo.results import COVARIANCES, KEYFRAMES, MAP, POINTS, REFINED_CAMERA, SETTINGS, TRAJECTORY
 from prism_vo.trajectory import Trajectory, read_trajectory
 from prism_vo.types import InputFrame
 from prism_vo.yaml_files import read_yaml
@@ -108,6 +108,11 @@ class FinishedRun:
         if rows.shape != (len(self.trajectory), 37):
             raise InputError(f"{path}: does not have 37 numbers for every pose of {TRAJECTORY}.")
         return rows[:, 1:].reshape(-1, 6, 6)
+
+    def densest(self) -> PointCloud:
+        """The dense map, if the run has one; else its points."""
+        dense = self.folder / MAP
+        return read_ply(dense) if dense.is_file() else self.cloud
 
     def worlds(self) -> list[FinishedRun]:
         """One run a segment, the longest first: nothing is known between the worlds of two segments."""

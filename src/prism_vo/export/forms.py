@@ -21,13 +21,14 @@ from prism_vo.export.nerfstudio import write_nerfstudio
 from prism_vo.export.pictures import Picture, pictures
 from prism_vo.export.ros_bag import load_rosbags, write_bag
 from prism_vo.export.whole_folder import check_new, whole_folder
+from prism_vo.results import MAP, MESH_GLB
 from prism_vo.trajectory import Trajectory, write_trajectory
 
 Form = Literal["colmap", "nerfstudio", "tum", "kitti", "euroc", "ply", "glb", "mcap", "rosbag2"]
 FORMS: tuple[Form, ...] = get_args(Form)
 Which = Literal["keyframes", "all"]
 ENDINGS = {"tum": "_tum.txt", "kitti": "_kitti.txt", "euroc": "_euroc.csv", "ply": ".ply", "glb": ".glb"}
-DENSE: dict[str, str] = {"ply": "map.ply", "glb": "mesh.glb"}  # of a run with a dense map
+DENSE: dict[str, str] = {"ply": MAP, "glb": MESH_GLB}  # of a run with a dense map
 LARGEST = 4096 * MB
 Watched = Callable[[Iterable[Picture], int], Iterable[Picture]]  # pictures and their number: to show progress
 
@@ -69,8 +70,9 @@ def export_run(run: FinishedRun, order: Order, watched: Watched) -> str:
         first = worlds[0]
         wanted = watched(pictures(first, order.poses(first)), len(order.poses(first)))
         if order.form == "nerfstudio":
-            count = write_nerfstudio(first, wanted, folder)
-            return f"{count} images, {len(first.cloud)} points{_left_out(worlds)}: {order.out}"
+            cloud = first.densest() if len(worlds) == 1 else first.cloud
+            count = write_nerfstudio(first, wanted, cloud, folder)
+            return f"{count} images, {len(cloud)} points{_left_out(worlds)}: {order.out}"
         folder.rmdir()  # the writer of bags makes it itself
         poses, images = write_bag(first, wanted, folder, "mcap" if order.form == "mcap" else "sqlite3")
         told = f"{poses} poses, {images} images, {len(first.cloud)} points{_left_out(worlds)}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from prism_vo.cloud import write_ply
+from prism_vo.cloud import PointCloud, write_ply
 from prism_vo.export.finished_run import FinishedRun
 from prism_vo.export.images import Written, write_pictures
 from prism_vo.export.pictures import Picture, view_of_run
@@ -24,12 +24,12 @@ OPENGL = np.diag([1.0, -1.0, -1.0, 1.0])
 POINTS = "points.ply"
 
 
-def write_nerfstudio(run: FinishedRun, pictures: Iterable[Picture], out: Path) -> int:
-    """``images/``, ``transforms.json`` and the map as the points to start from; how many images."""
+def write_nerfstudio(run: FinishedRun, pictures: Iterable[Picture], cloud: PointCloud, out: Path) -> int:
+    """``images/``, ``transforms.json`` and points to start from; how many images."""
     written = write_pictures(pictures, out / "images")
     content = transforms(view_of_run(run), written)
     (out / "transforms.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    write_ply(run.cloud, out / POINTS)
+    write_ply(cloud, out / POINTS)
     return len(written)
 
 
