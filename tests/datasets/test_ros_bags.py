@@ -176,3 +176,11 @@ def test_unknown_encoding_short_data_and_compressed_images() -> None:
     packed.data = packed.data[:20]
     with pytest.raises(InputError, match="cannot be decoded"):
         decode_message(packed, "test")
+
+
+def test_a_description_without_end_is_refused_at_once(tmp_path: Path) -> None:
+    folder = describe(tmp_path, write_bag(tmp_path, 2, images(2)))
+    with (tmp_path / "walk" / "metadata.yaml").open("a") as file:
+        file.write("#" * (5 << 20))
+    with pytest.raises(InputError, match="larger than 4 MB"):
+        open_sequence(folder)

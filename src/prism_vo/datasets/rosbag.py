@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.bounded.files import shown
+from prism_vo.bounded.files import MB, shown
 from prism_vo.bounded.folder import inside
 from prism_vo.bounded.image_header import claimed
 from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
@@ -29,6 +29,7 @@ from prism_vo.types import RawFrame
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 DESCRIPTION = "rosbag.yaml"
+LARGEST_METADATA = 4 * MB
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
 _GREY = {"mono8": np.uint8, "8UC1": np.uint8, "mono16": np.uint16, "16UC1": np.uint16}
 _COLOR = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0)}
@@ -188,6 +189,11 @@ def _reader(bag: Path) -> Any:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise MissingExtraError("ROS bags need the package rosbags: pip install 'prism-vo[ros]'.") from error
+    description = bag / "metadata.yaml"  # of a ROS 2 bag
+    if description.is_file() and description.stat().st_size > LARGEST_METADATA:
+        raise InputError(
+            f"{description}: is larger than {LARGEST_METADATA // MB} MB; it should list files and topics."
+        )
     with damage_named(bag):
         reader = AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         reader.open()
