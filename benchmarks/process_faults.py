@@ -51,7 +51,7 @@ class Faults:
             self.command(*(arguments or (self.walk, "--out", out))),
             stderr=subprocess.PIPE,
             text=True,
-            **options,
+            **{"preexec_fn": _heed_ctrl_c, **options},
         )
         stats = out / "stats.jsonl"
         while process.poll() is None and not (stats.is_file() and stats.read_text().count("\n") >= frames):
@@ -286,6 +286,11 @@ def _workers(children: Path, parent: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def _heed_ctrl_c() -> None:
+    """A shell lets processes behind ``&`` ignore it, and those that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def all_faults(folder: Path, names: tuple[str, ...] = ()) -> list[bool]:
