@@ -36,7 +36,7 @@ ZONES = 4  # along either side of the image
 LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
-LEAST_FITTING = 0.25
+LEAST_FITTING = 0.35
 
 
 @dataclass(frozen=True)
