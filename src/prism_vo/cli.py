@@ -52,7 +52,7 @@ ARGUMENTS = {
     "import-calibration": "MLA.xml [CameraModel.xml]",
     "simulate": "SCENE [OUT]",
     "depth": "RAW... --out FOLDER",
-    "run": "SEQUENCE",
+    "run": "SEQUENCE|--source CAMERA|--resume RESULTS",
     "dense": "RESULTS",
     "refine": "RESULTS",
     "eval": "ESTIMATE... GROUNDTRUTH",
