@@ -81,14 +81,15 @@ def densify(
                 if say is not None:
                     say("refining depth", done, count)
             believed = _believed(maps, range(first - begin, min(first + CHUNK, count) - begin))
-            usual = usual_sigma(believed)
-            for n, depth in enumerate(believed):
-                integrate(volume, depth, usual)
-                if say is not None:
-                    say("fusing depth", first + n + 1, count)
+            tell = None if say is None else partial(_tell, say, first, count)
+            integrate(volume, believed, usual_sigma(believed), tell)
     finally:
         pool.shutdown(cancel_futures=True)  # whatever ends this early does not wait for all the rest
     return DenseMap(without_crumbs(facing(surface(volume), poses, view)))
+
+
+def _tell(say: Say, first: int, count: int, done: int) -> None:
+    say("fusing depth", first + done, count)
 
 
 def _believed(maps: Sequence[tuple[DepthMap, list[Neighbour]] | None], wanted: range) -> list[DepthMap]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numba import njit
@@ -19,7 +19,6 @@ from prism_vo.dense.volume import (
     FINEST,
     HIGHEST_LEVEL,
     INFORMATION,
-    LOWEST_LEVEL,
     RED,
     SIDE,
     TRUNCATION,
@@ -51,26 +50,47 @@ def voxel_at(z: NDArray[np.floating], depth: DepthMap, sigma: float) -> NDArray[
     return np.maximum(z * depth.grid.step / depth.grid.view.focal_px, SIGMAS_A_VOXEL * sigma * z * z)
 
 
-def integrate(volume: Volume, depth: DepthMap, usual_sigma: float) -> None:
-    """Add one depth map; ``usual_sigma``: of inverse depths, which voxels are no finer than."""
-    q, valid = depth.planes.inv_depth, depth.valid
-    if not valid.any():
-        return
-    z = 1.0 / np.where(valid, q, np.float32(1.0))
-    sigma = np.hypot(np.where(valid, depth.sigma, 0.0) * z * z, FLOOR * z)
-    level = np.log2(voxel_at(z, depth, usual_sigma) / FINEST)
-    level = np.where(valid, np.clip(level, max(volume.finest, LOWEST_LEVEL), HIGHEST_LEVEL), np.nan)
-    points = depth.grid.rays * z[..., None]
-    T_world_view = se3.inverse(depth.frame.T_view_world)
-    for whole in range(int(np.nanmin(level + 0.5)), int(np.nanmax(level + 0.5)) + 1):
+def integrate(
+    volume: Volume, maps: Sequence[DepthMap], usual_sigma: float, say: Callable[[int], None] | None
+) -> None:
+    """Add depth maps; ``usual_sigma``: of inverse depths, which voxels are no finer than."""
+    maps = [depth for depth in maps if depth.valid.any()]
+    wanted = [_blocks(depth, _levels(depth, usual_sigma, volume.finest)) for depth in maps]
+    if wanted:  # all at once: new blocks move those there are
+        volume.allocate(np.unique(np.concatenate(wanted)))
+    for n, depth in enumerate(maps):
+        _integrate(volume, depth, _levels(depth, usual_sigma, volume.finest))
+        if say is not None:
+            say(n + 1)
+
+
+def _levels(depth: DepthMap, usual_sigma: float, finest: int) -> Floats:
+    """Level that each depth is worth, in fractions; NaN without a depth."""
+    z = 1.0 / np.where(depth.valid, depth.planes.inv_depth, np.float32(1.0))
+    level = np.clip(np.log2(voxel_at(z, depth, usual_sigma) / FINEST), finest, HIGHEST_LEVEL)
+    return np.where(depth.valid, level, np.nan).astype(np.float32)
+
+
+def _blocks(depth: DepthMap, level: Floats) -> Keys:
+    """Keys of all blocks that a depth map says something about."""
+    z = 1.0 / np.where(depth.valid, depth.planes.inv_depth, np.float32(1.0))
+    points, T_world_view = depth.grid.rays * z[..., None], se3.inverse(depth.frame.T_view_world)
+    found = [np.zeros(0, np.int64)]
+    first, last = (int(np.floor(end + 0.5)) for end in (np.nanmin(level), np.nanmax(level)))
+    for whole in range(first, last + 1):
         here = np.abs(level - whole) <= 0.5 + OVERLAP
         if here.any():
-            volume.allocate(_blocks_about(points[here], T_world_view, whole))
-    level = np.maximum(level, volume.finest)
+            found.append(_blocks_about(points[here], T_world_view, whole))
+    return np.concatenate(found)
+
+
+def _integrate(volume: Volume, depth: DepthMap, level: Floats) -> None:
+    z = 1.0 / np.where(depth.valid, depth.planes.inv_depth, np.float32(1.0))
+    sigma = np.hypot(np.where(depth.valid, depth.sigma, 0.0) * z * z, FLOOR * z)
     levels, _ = unpack(volume.keys)
     _add(
-        volume.sums, *_corners(volume.keys), voxel_size(levels).astype(np.float32), levels.astype(np.float32),
-        depth.frame.T_view_world.astype(np.float32), _camera(depth), _elements(depth), level.astype(np.float32),
+        volume.sums, _corners(volume.keys), voxel_size(levels).astype(np.float32), levels.astype(np.float32),
+        depth.frame.T_view_world.astype(np.float32), _camera(depth), _elements(depth), level,
         (1.0 / sigma**2).astype(np.float32), depth.frame.colors,
     )  # fmt: skip
 
@@ -94,11 +114,11 @@ def _blocks_about(points: NDArray[np.floating], T_world_view: NDArray[np.float64
     return np.unique(pack(np.full(len(places), level), places))
 
 
-def _corners(keys: Keys) -> tuple[Floats]:
+def _corners(keys: Keys) -> Floats:
     """Centre of the first voxel of each block, world (B, 3)."""
     levels, places = unpack(keys)
     size = voxel_size(levels)[:, None]
-    return (((places * SIDE + 0.5) * size).astype(np.float32),)
+    return np.asarray((places * SIDE + 0.5) * size, np.float32)
 
 
 def _camera(depth: DepthMap) -> Floats:
