@@ -55,6 +55,8 @@ class DenseSink:
         keyframes = result.odometry.keyframe_trajectory()
         try:
             check_variant(result.odometry.config)
+            if not len(keyframes):
+                raise DegenerateError("No frame has a pose.")
             first = self._find(number[float(keyframes.times[0])])
             # a sensor of its own: what another has seen before must not change the map
             sensor = sensor_for(self._source.camera, result.odometry.config, self._source.white, first)
@@ -112,7 +114,7 @@ class FinishedRun:
     def recording_path(self) -> Path:
         """Where the recording was then, if it is still there."""
         data: Any = read_yaml(self.folder / SETTINGS)
-        path = data.get("path")
+        path = data.get("path") if isinstance(data, dict) else None
         if not isinstance(path, str) or not Path(path).exists():
             raise InputError(
                 f"{self.folder}: does not say where its recording is now; give it with --sequence."
@@ -131,6 +133,8 @@ class FinishedRun:
         """The dense map, from the recording."""
         keyframes = read_trajectory(self.folder / KEYFRAMES)
         times = np.asarray(sequence.times)
+        if not len(keyframes) or not len(times):
+            raise InputError(f"{self.folder}: has no keyframes, so there is nothing to make a map of.")
         if keyframes.times[-1] > times[-1] + 1e-3 or keyframes.times[0] < times[0] - 1e-3:
             raise InputError(
                 f"{self.folder}: its times are not those of {sequence.name}; give its own recording."

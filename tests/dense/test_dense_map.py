@@ -130,6 +130,29 @@ def test_folders_without_a_run_or_recording_are_refused(mapped: Path, tmp_path: 
     assert "--sequence" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("keyframes.txt", "# nothing\n"),
+        ("config.yaml", "[]\n"),
+        ("config.yaml", "settings: 3\n"),
+        ("camera_refined.yaml", "{}\n"),
+    ],
+)
+def test_damaged_results_are_refused_in_one_sentence(
+    mapped: Path, tmp_path: Path, capsys: Any, name: str, text: str
+) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(mapped, damaged)
+    (damaged / name).write_text(text)
+    before = (damaged / MAP).read_bytes()
+    assert main(["dense", str(damaged), "--force", "-q"]) == 2
+    said = capsys.readouterr().err
+    assert str(damaged) in said
+    assert said.count("\n") == 1
+    assert (damaged / MAP).read_bytes() == before
+
+
 def test_a_short_run_says_why_it_has_no_map(table: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "short"
     arguments = [
