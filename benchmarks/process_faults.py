@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import resource
@@ -215,6 +216,7 @@ class Faults:
     def hostile_checkpoint(self) -> str:
         """A pickle that would run a program is refused."""
         from prism_vo.checkpoint.file import read_checkpoint, write_checkpoint
+        from prism_vo.checkpoint.records import RECORDS
 
         out, trace = self.folder / "hostile", self.folder / "was-run"
         process = self.started(out, 10)
@@ -228,6 +230,8 @@ class Faults:
                 return os.system, (f"touch {trace}",)
 
         facts = {key: stored[0][key] for key in ("identity", "call")}
+        records = (out / RECORDS).read_bytes()
+        facts["records"] = {"bytes": len(records), "sha256": hashlib.sha256(records).hexdigest()}
         write_checkpoint(out, facts, pickle.dumps(Hostile()))
         code, said = self.run("--resume", out)
         assert code == 2 and "cannot be used" in said and not trace.exists(), said
