@@ -15,7 +15,7 @@ from prism_vo.notices import agreement_rows
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
-from prism_vo.report.scene3d import map_words, scene_json
+from prism_vo.report.scene3d import map_words, scene_json, shown_cloud, shown_world
 from prism_vo.report.templating import render
 from prism_vo.report.truth import own_alignment
 
@@ -44,7 +44,8 @@ def render_page(
         title=result.name,
         subtitle=f"prism-vo {__version__}, variant {config.variant}",
         sentence=sentence(result),
-        map_words=map_words(result.odometry.cloud() if dense is None else dense.cloud, dense is not None),
+        map_words=map_words(shown_cloud(result) if dense is None else dense.cloud, dense is not None)
+        + _other_worlds(result),
         tiles=_tiles(result, own, dense),
         toggles=_toggles(own),
         errors=_errors(result.metrics) if result.metrics is not None else None,
@@ -83,6 +84,14 @@ def sentence(result: RunResult) -> str:
     rate = result.rate.per_second
     speed = "" if rate is None else f", {rate:.2g} frames/s" if rate < 10 else f", {rate:.0f} frames/s"
     return f"{result.trajectory.length:.2f} m path{scale}, {tracked}{speed}"
+
+
+def _other_worlds(result: RunResult) -> str:
+    """Said where a recording fell into parts whose places to each other are not known."""
+    shown = shown_world(result.odometry.keyframe_trajectory())
+    if shown is None:
+        return ""
+    return f" Segment {shown} is shown, the longest of {result.segments}; how worlds lie to each other is not known."
 
 
 def _tiles(result: RunResult, own: AlignedError | None, dense: DenseMap | None) -> list[Tile]:

@@ -31,13 +31,16 @@ ASIDE, ABOVE = 0.35, 0.22  # rad: from beside and above what the camera saw, so 
 def scene_json(
     result: RunResult, alignment: AlignedError | None, dense: DenseMap | None = None
 ) -> dict[str, Any]:
-    """Everything in the world of the estimate; the truth is brought there by the inverse of the alignment."""
-    cloud = result.odometry.cloud() if dense is None else dense.cloud
+    """Everything in the world of the estimate; the truth is brought there by the inverse of the alignment.
+
+    Of several worlds the one with most keyframes: laid over each other they would show what nobody saw.
+    """
+    keyframes, trajectory = in_one_world(result.odometry.keyframe_trajectory(), result.trajectory)
+    cloud = shown_cloud(result) if dense is None else dense.cloud
     points = cloud.points.astype(np.float64)
-    path = result.trajectory.positions
+    path = trajectory.positions
     path = path if len(path) else np.zeros((1, 3))  # every frame was lost
     truth = truth_in_estimate(result.truth, alignment)
-    keyframes = result.odometry.keyframe_trajectory()
     centre, radius, floor = _extent(points, path)
     view = result.odometry.view
     low, high = np.quantile(points[:, 1], [0.02, 0.98]) if len(points) else (0.0, 1.0)
@@ -51,7 +54,7 @@ def scene_json(
         "sigma_table": encoded(map_table(cv2.COLORMAP_VIRIDIS)),
         "largest_sigma": LARGEST_RELATIVE_SIGMA,
         "scale_sigma": float(np.nan_to_num(result.scale_sigma)),
-        "path": [_line(part) for part in _segments(result)],
+        "path": [_line(trajectory.positions)],
         "truth": _line(truth),
         "cameras": [
             [_rounded(pose[:3, 3]), _rounded(pose[:3, :3].ravel())] for pose in keyframes.poses[::every]
@@ -64,6 +67,31 @@ def scene_json(
         "aspect": view.height / view.width,
         "camera": round(min(0.035 * radius, 0.06 * float(np.linalg.norm(np.ptp(path, axis=0))) + 1e-4), 6),
     }
+
+
+def in_one_world(keyframes: Trajectory, trajectory: Trajectory) -> tuple[Trajectory, Trajectory]:
+    """The keyframes and poses of the world that has most keyframes."""
+    shown = shown_world(keyframes)
+    if shown is None or keyframes.segments is None or trajectory.segments is None:
+        return keyframes, trajectory
+    return keyframes.select(keyframes.segments == shown), trajectory.select(trajectory.segments == shown)
+
+
+def shown_world(keyframes: Trajectory) -> int | None:
+    """The segment with most keyframes; None: there is one world only."""
+    if keyframes.segments is None or not len(keyframes):
+        return None
+    names, counts = np.unique(keyframes.segments, return_counts=True)
+    return int(names[np.argmax(counts)]) if len(names) > 1 else None
+
+
+def shown_cloud(result: RunResult) -> PointCloud:
+    """The points of the odometry, of the world that is shown."""
+    cloud, keyframes = result.odometry.cloud(), result.odometry.keyframe_trajectory()
+    shown = shown_world(keyframes)
+    if shown is None or keyframes.segments is None or cloud.keyframe is None:
+        return cloud
+    return cloud.select(keyframes.segments[cloud.keyframe] == shown)
 
 
 def scene_size(cloud: PointCloud) -> Array | None:
@@ -98,14 +126,6 @@ def _sparse_spacing(cloud: PointCloud, radius: float) -> Floats:
     """Few points are drawn larger."""
     grain = radius * np.clip(0.6 / np.sqrt(len(cloud) + 1), 0.002, 0.016)
     return np.full(len(cloud), grain, np.float32)
-
-
-def _segments(result: RunResult) -> list[Array]:
-    """Positions of the tracked frames, one line a segment: a new start is not joined to the old end."""
-    trajectory = result.trajectory
-    if trajectory.segments is None:
-        return [trajectory.positions]
-    return [trajectory.positions[trajectory.segments == s] for s in np.unique(trajectory.segments)]
 
 
 def _extent(points: Array, path: Array) -> tuple[Array, float, float]:
