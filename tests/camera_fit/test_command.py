@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import FRAMES
 
 from prism_vo.cli import main
 from prism_vo.optics.calibration import Calibration, load_calibration, save_calibration
@@ -151,7 +150,8 @@ def test_the_distance_of_two_marked_points(
     true = load_calibration(recording / "camera.yaml")
     camera = PlenopticCamera(true)
     view = camera.view("central")
-    pose = plan(CATALOGUE["table"].path, FRAMES, 0).poses[0]
+    frames = len(list((recording / "raw").iterdir()))
+    pose = plan(CATALOGUE["table"].path, frames, 0).poses[0]
     depth = Renderer(true, build_scene("table")).depth(pose)
     ends = [(40, 150), (150, 140)]
     places = [
