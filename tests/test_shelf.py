@@ -146,3 +146,14 @@ def test_a_run_that_keeps_little_in_memory_writes_the_same_bytes(
     assert result.lost == usual.lost and result.segments == usual.segments and result.notices == usual.notices
     assert np.array_equal(result.reports[0].T_world_cam, usual.reports[0].T_world_cam)
     assert len(result.odometry.cloud()) == len(usual.odometry.cloud())
+
+
+@pytest.mark.parametrize("place", [0, 3, -1, 10**12])
+def test_a_record_that_claims_more_than_there_is_costs_no_memory(tmp_path: Path, place: int) -> None:
+    path = tmp_path / RECORDS
+    store = RecordFile(tmp_path)
+    store.put(["something"])
+    store.facts()
+    path.write_bytes(b"\xff" * path.stat().st_size)  # four bytes of length: 4 GB
+    with pytest.raises(InputError, match="is missing or damaged"):
+        store.get(place)

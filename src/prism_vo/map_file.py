@@ -11,7 +11,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from prism_vo.bounded.files import MB, read_bytes
 from prism_vo.bounded.json_text import parse_json
 from prism_vo.cloud import PointCloud
 from prism_vo.errors import InputError
-from prism_vo.optics.camera import FocusedView
+from prism_vo.optics.camera import FocusedView, ViewName
 from prism_vo.places.features import MOST as MOST_FEATURES
 from prism_vo.places.features import Features
 from prism_vo.places.keyframe import LARGEST_IMAGE, MOST_POINTS, CompactKeyframe
@@ -99,7 +99,7 @@ def read_map(path: Path) -> StoredMap:
     end = data.find(b"\n", len(FIRST_LINE), len(FIRST_LINE) + LARGEST_HEADER)
     try:
         header = parse_json(data[len(FIRST_LINE) : end].decode("utf-8") if end > 0 else "")
-        view = FocusedView(**{k: _number(v) for k, v in header["view"].items()})
+        view = _view(header["view"])
         entries = [_Entry.of(entry) for entry in header["keyframes"]]
         if not 0 < len(entries) <= MOST_KEYFRAMES or len({e.id for e in entries}) != len(entries):
             raise ValueError("keyframes")
@@ -234,8 +234,16 @@ def _sound(k: CompactKeyframe, view: FocusedView) -> bool:
     return inside and finite
 
 
+def _view(values: Any) -> FocusedView:
+    """Of a header: a name, and numbers."""
+    view = FocusedView(**{k: v if k == "name" else _number(v) for k, v in values.items()})
+    if view.name not in get_args(ViewName):
+        raise ValueError("no such view")
+    return view
+
+
 def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("not a number")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not finite")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -183,4 +184,15 @@ def test_a_description_without_end_is_refused_at_once(tmp_path: Path) -> None:
     with (tmp_path / "walk" / "metadata.yaml").open("a") as file:
         file.write("#" * (5 << 20))
     with pytest.raises(InputError, match="larger than 4 MB"):
+        open_sequence(folder)
+
+
+@pytest.mark.parametrize(("key", "value"), [("name", "7.5"), ("type", "[a, b]")])
+def test_topics_without_a_name_are_refused(tmp_path: Path, key: str, value: str) -> None:
+    folder = describe(tmp_path, write_bag(tmp_path, 2, images(2)))
+    metadata = tmp_path / "walk" / "metadata.yaml"
+    words = re.sub(rf"(\s{key}: ).*", rf"\g<1>{value}", metadata.read_text())
+    assert words != metadata.read_text()
+    metadata.write_text(words)
+    with pytest.raises(InputError, match="not a readable ROS bag"):
         open_sequence(folder)

@@ -43,6 +43,14 @@ def test_damaged_maps_are_refused(stored: StoredMap, tmp_path: Path) -> None:
     write_map(stored, path)
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     broken = [whole[:cut] for cut in (0, 5, 15, 300, len(whole) // 2, len(whole) - 1)] + [whole + b"x"]
+    broken += [
+        whole.replace(b'"z0": ', b'"z0": "x", "was": ', 1),
+        whole.replace(b'"central"', b'"sideways"', 1),
+    ]
+    broken += [
+        whole.replace(b'"central"', b"7", 1),
+        whole.replace(b'"kappa": ', b'"kappa": "k", "kappa_m": ', 1),
+    ]
     broken += [whole.replace(b'"points": ', b'"points": 9', 1), whole.replace(b"map/1", b"map/2", 1)]
     for data in broken:
         path.write_bytes(data)

@@ -90,6 +90,8 @@ class RecordFile:
             raise self._refusal() from error
 
     def _read(self, place: int, length: int) -> bytes:
+        if place < 0 or place + length > self._written + len(self._waiting):
+            raise InputError("a record reaches beyond its file")  # before memory is spent on it
         if place >= self._written:
             start = place - self._written
             return bytes(self._waiting[start : start + length])

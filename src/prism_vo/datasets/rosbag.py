@@ -197,6 +197,8 @@ def _reader(bag: Path) -> Any:
     with damage_named(bag):
         reader = AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         reader.open()
+    if not all(isinstance(c.topic, str) and isinstance(c.msgtype, str) for c in reader.connections):
+        raise InputError(f"{bag}: not a readable ROS bag (a topic or its type has no name).")
     return reader
 
 
