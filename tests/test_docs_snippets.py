@@ -74,4 +74,7 @@ def test_snippet_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     (tmp_path / "my_walk").symlink_to(recording)
+    if page == "dense.md":  # the text before it has made one
+        (tmp_path / "results/my_walk").mkdir(parents=True)
+        pv.write_ply(pv.PointCloud(np.zeros((2, 3), np.float32)), tmp_path / "results/my_walk/map.ply")
     exec(compile(text, f"{page}, snippet {number}", "exec"), dict(surroundings))

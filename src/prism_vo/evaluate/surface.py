@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.compiled import njit
 from prism_vo.optics.view import FocusedView
 
 NEAREST = 0.02  # m: what is nearer is behind the camera

@@ -104,6 +104,9 @@ class Decoder(Sensor):
             return None
         return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."
 
+    def __repr__(self) -> str:
+        return f"Decoder({self.camera!r}, {self.view.name} view {self.view.width} × {self.view.height})"
+
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
         expect(raw, RawFrame, "raw", FRAME)
