@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from prism_vo.compiled import njit
 from prism_vo.dense.facing import with_triangles
 from prism_vo.dense.records import Mesh
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from prism_vo import se3
 from prism_vo.arrays import Mask
+from prism_vo.compiled import njit
 from prism_vo.dense.records import DepthMap, Planes
 
 WORST_COST = 0.8  # 1 − correlation: a match above it is none

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Array, Mask
+from prism_vo.compiled import njit
 from prism_vo.dense.records import Mesh
 from prism_vo.dense.surface import vertex_normals
 from prism_vo.optics.view import FocusedView

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 from prism_vo.dense.records import DepthMap
 from prism_vo.dense.volume import (
     CHANNELS,

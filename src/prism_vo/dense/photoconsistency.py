@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 
 REACH, SPACING = 2, 2  # samples to each side of the patch's centre, and px between them
 SAMPLES = 13  # every other one of the 5 × 5, the centre among them

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from prism_vo.arrays import Floats
+from prism_vo.compiled import njit
 from prism_vo.dense.photoconsistency import FAST, MOST_VIEWS, SAMPLES, Views, load_patch, surface_cost
 from prism_vo.dense.records import Planes, Prior
 

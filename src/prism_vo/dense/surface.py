@@ -8,10 +8,10 @@ zero; where an edge between two voxels is crossed, the four cells around it are 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Floats, Integers, Mask
+from prism_vo.compiled import njit
 from prism_vo.dense.records import Mesh
 from prism_vo.dense.volume import (
     CHANNELS,
