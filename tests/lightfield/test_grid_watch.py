@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether micro-images still lie where they lay."""
 
+import cv2
 import numpy as np
 import pytest
 from light_fields import mini
@@ -47,6 +48,14 @@ def test_an_odd_first_frame_is_outvoted(watch: GridWatch) -> None:
     watch.shift(np.roll(image, 2, 1))
     assert [watch.shift(image) for _ in range(5)] == [0.0] * 5
     assert watch.shift(np.roll(image, 2, 1)) > 1.5
+
+
+def test_images_without_a_pattern_of_the_array_say_nothing(watch: GridWatch) -> None:
+    rng, shape = np.random.default_rng(3), mini("table").raw.image.shape
+    textures = [cv2.GaussianBlur(rng.uniform(0, 255, shape), (0, 0), 2.0) for _ in range(2)]
+    for texture in textures:
+        assert [watch.shift(texture.astype(np.uint8)) for _ in range(6)] == [0.0] * 6
+    assert watch.reference is None
 
 
 def test_a_black_first_frame_says_nothing(watch: GridWatch) -> None:

@@ -21,6 +21,10 @@ WAVES = 3  # the longest of the array
 MOVED_PX = 0.3  # more than focus and temperature do within a recording
 ONE_SHIFT = 0.5  # rad: three phases that agree to this tell of one shift
 LEAST_PATTERN = 0.3  # of that of the first frame, relative to the light: below it nothing can be said
+BESIDE = (0.83, 1.17)  # times its frequency, where there is nothing but texture beside a wave of the array
+LEAST_CLEAR = (
+    6.0  # amplitude of the pattern over that of texture: without gaps and fall-off there is no pattern
+)
 ENOUGH = 3  # frames that agree and so become the majority: the first one may be the odd one
 LEAST_LIGHT = 1e-3  # of a pixel, grey levels
 
@@ -35,17 +39,20 @@ class GridWatch:
         )
         self._waves = np.array(waves[:WAVES])
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
-        along = self._waves[:, :1] * np.arange(width)
+        all_waves = np.concatenate([self._waves, *(factor * self._waves for factor in BESIDE)])
+        along = all_waves[:, :1] * np.arange(width)
         self._along = np.ascontiguousarray(np.concatenate([np.cos(along), np.sin(along)]).T, np.float32)
-        self._down = np.exp(-1j * self._waves[:, 1:] * self._rows)
+        self._down = np.exp(-1j * all_waves[:, 1:] * self._rows)
         self.reference: Array | None = None  # (WAVES,) complex
         self.agreeing = 0
 
     def shift(self, image: NDArray[Any]) -> float:
         """Px by which the micro-images of a raw image lie beside those of the first frames; 0: not, or it is dark."""
-        pattern = self._pattern(image)
+        pattern, texture = self._pattern(image)
+        if np.abs(pattern).min() <= LEAST_CLEAR * texture:
+            return 0.0
         if self.reference is None:
-            self.reference = pattern if np.abs(pattern).min() > 0.0 else None
+            self.reference = pattern
             return 0.0
         if np.abs(pattern).min() < LEAST_PATTERN * np.abs(self.reference).min():
             return 0.0
@@ -63,11 +70,13 @@ class GridWatch:
             return 0.0
         return moved
 
-    def _pattern(self, image: NDArray[Any]) -> Array:
-        """Complex amplitudes of the waves over the mean light."""
+    def _pattern(self, image: NDArray[Any]) -> tuple[Array, float]:
+        """Complex amplitudes of the waves over the mean light, and that of texture beside them."""
         rows = image[self._rows] if image.ndim == 2 else image[self._rows, :, 1]
         light = rows.astype(np.float32)
         mean = float(light.mean())
-        sums = (light - np.float32(mean)) @ self._along  # (rows, 2 · WAVES)
-        waves = sums[:, :WAVES].T - 1j * sums[:, WAVES:].T
-        return np.asarray((waves * self._down).sum(1) / (light.size * max(mean, LEAST_LIGHT)))
+        sums = (light - np.float32(mean)) @ self._along  # (rows, cosines and sines)
+        half = sums.shape[1] // 2
+        waves = sums[:, :half].T - 1j * sums[:, half:].T
+        found = (waves * self._down).sum(1) / (light.size * max(mean, LEAST_LIGHT))
+        return found[:WAVES], float(np.sqrt((np.abs(found[WAVES:]) ** 2).mean()))
