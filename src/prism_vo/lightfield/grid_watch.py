@@ -8,12 +8,12 @@ which shows up to whole lenses. On real and simulated frames the phase scatters 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Floats
 from prism_vo.optics.mla import MicroLensArray
 
 ROWS_APART = 7  # of the rows that are looked at
@@ -29,6 +29,13 @@ ENOUGH = 3  # frames that agree and so become the majority: the first one may be
 LEAST_LIGHT = 1e-3  # of a pixel, grey levels
 
 
+class Waves(NamedTuple):
+    """Along the rows, cosines and then sines (width, 2 · WAVES), and down them (WAVES, rows), complex."""
+
+    along: Floats
+    down: Array
+
+
 class GridWatch:
     """Compares the frames of a recording with its first ones."""
 
@@ -39,20 +46,16 @@ class GridWatch:
         )
         self._waves = np.array(waves[:WAVES])
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
-        all_waves = np.concatenate([self._waves, *(factor * self._waves for factor in BESIDE)])
-        along = all_waves[:, :1] * np.arange(width)
-        self._along = np.ascontiguousarray(np.concatenate([np.cos(along), np.sin(along)]).T, np.float32)
-        self._down = np.exp(-1j * all_waves[:, 1:] * self._rows)
+        self._width = width
+        self._array_waves = self._table(self._waves)
         self.reference: Array | None = None  # (WAVES,) complex
         self.agreeing = 0
 
     def shift(self, image: NDArray[Any]) -> float:
         """Px by which the micro-images of a raw image lie beside those of the first frames; 0: not, or it is dark."""
-        pattern, texture = self._pattern(image)
-        if np.abs(pattern).min() <= LEAST_CLEAR * texture:
-            return 0.0
+        pattern = self._amplitudes(image, self._array_waves)
         if self.reference is None:
-            self.reference = pattern
+            self.reference = pattern if self._is_clear(image, pattern) else None
             return 0.0
         if np.abs(pattern).min() < LEAST_PATTERN * np.abs(self.reference).min():
             return 0.0
@@ -66,17 +69,26 @@ class GridWatch:
             self.agreeing += 1
             return 0.0
         if self.agreeing < ENOUGH:
-            self.reference, self.agreeing = pattern, 0
+            self.reference, self.agreeing = pattern if self._is_clear(image, pattern) else None, 0
             return 0.0
         return moved
 
-    def _pattern(self, image: NDArray[Any]) -> tuple[Array, float]:
-        """Complex amplitudes of the waves over the mean light, and that of texture beside them."""
+    def _is_clear(self, image: NDArray[Any], pattern: Array) -> bool:
+        """Whether the pattern stands out of the texture beside it."""
+        beside = [self._amplitudes(image, self._table(factor * self._waves)) for factor in BESIDE]
+        texture = float(np.sqrt((np.abs(beside) ** 2).mean()))
+        return bool(np.abs(pattern).min() > LEAST_CLEAR * texture)
+
+    def _table(self, waves: Array) -> Waves:
+        along = waves[:, :1] * np.arange(self._width)
+        table = np.ascontiguousarray(np.concatenate([np.cos(along), np.sin(along)]).T, np.float32)
+        return Waves(table, np.exp(-1j * waves[:, 1:] * self._rows))
+
+    def _amplitudes(self, image: NDArray[Any], waves: Waves) -> Array:
+        """Complex amplitudes of waves over the mean light."""
         rows = image[self._rows] if image.ndim == 2 else image[self._rows, :, 1]
         light = rows.astype(np.float32)
         mean = float(light.mean())
-        sums = (light - np.float32(mean)) @ self._along  # (rows, cosines and sines)
-        half = sums.shape[1] // 2
-        waves = sums[:, :half].T - 1j * sums[:, half:].T
-        found = (waves * self._down).sum(1) / (light.size * max(mean, LEAST_LIGHT))
-        return found[:WAVES], float(np.sqrt((np.abs(found[WAVES:]) ** 2).mean()))
+        sums = (light - np.float32(mean)) @ waves.along  # (rows, cosines and sines)
+        along_rows = sums[:, :WAVES].T - 1j * sums[:, WAVES:].T
+        return np.asarray((along_rows * waves.down).sum(1) / (light.size * max(mean, LEAST_LIGHT)))
