@@ -103,6 +103,18 @@ class Trajectory:
         return min(len(self), 1) if self.segments is None else len(np.unique(self.segments))
 
     @property
+    def largest_segment(self) -> int | None:
+        """The world with most poses; None: there is only one."""
+        if self.segments is None or self.segment_count < 2:
+            return None
+        names, counts = np.unique(self.segments, return_counts=True)
+        return int(names[np.argmax(counts)])
+
+    def in_segment(self, segment: int | None) -> Trajectory:
+        """The poses in one world; None: all."""
+        return self if segment is None or self.segments is None else self.select(self.segments == segment)
+
+    @property
     def paths(self) -> list[Array]:
         """Camera centres (N, 3) of each segment."""
         if self.segments is None:

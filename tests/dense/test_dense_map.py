@@ -16,7 +16,6 @@ from prism_vo.cloud import read_ply
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.source import Stream
 from prism_vo.dense.densify import DenseMap, densify
-from prism_vo.dense.frames import largest_segment
 from prism_vo.dense_run import DenseSink, FinishedRun
 from prism_vo.errors import InputError
 from prism_vo.evaluate.decoding import TEXTURE_GRADIENT, gradient_magnitude
@@ -180,4 +179,4 @@ def test_frames_that_come_once_have_no_dense_map(table: Path, tmp_path: Path) ->
 def test_the_largest_world_is_mapped() -> None:
     poses = np.tile(np.eye(4), (5, 1, 1))
     both = Trajectory(np.arange(5.0), poses, np.array([0, 0, 1, 1, 1], np.int32))
-    assert largest_segment(both).times.tolist() == [2.0, 3.0, 4.0]
+    assert both.in_segment(both.largest_segment).times.tolist() == [2.0, 3.0, 4.0]

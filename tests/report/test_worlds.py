@@ -3,7 +3,6 @@
 
 import numpy as np
 
-from prism_vo.report.scene3d import in_one_world, shown_world
 from prism_vo.trajectory import Trajectory
 
 
@@ -15,13 +14,13 @@ def path(segments: list[int]) -> Trajectory:
 
 def test_the_world_with_most_keyframes_is_shown() -> None:
     keyframes, frames = path([0, 0, 1, 1, 1]), path([0] * 9 + [1] * 6)
-    assert shown_world(keyframes) == 1
-    some, poses = in_one_world(keyframes, frames)
-    assert len(some) == 3 and len(poses) == 6
+    assert keyframes.largest_segment == 1
+    poses = frames.in_segment(keyframes.largest_segment)
+    assert len(keyframes.in_segment(1)) == 3 and len(poses) == 6
     assert poses.positions[0, 0] == 9.0
 
 
 def test_one_world_is_shown_whole() -> None:
-    keyframes, frames = path([0, 0, 0]), path([0] * 9)
-    assert shown_world(keyframes) is None
-    assert in_one_world(keyframes, frames) == (keyframes, frames)
+    keyframes = path([0, 0, 0])
+    assert keyframes.largest_segment is None
+    assert keyframes.in_segment(None) is keyframes

@@ -8,29 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism_vo.arrays import Array, Mask
+from prism_vo.batch.adjust import DAMPING, NORMAL_MEDIAN, RAYLEIGH_MEDIAN
 from prism_vo.batch.numbers import COUNT
 from prism_vo.batch.projection import POSE
 from prism_vo.batch.system import CameraPrior
 from prism_vo.board_fit.records import Board, BoardState, CornerSlopes, MicroCorners
 from prism_vo.board_fit.system import FIRST_POSE, SIZE, BoardSystem, linearize, predict
 from prism_vo.errors import DegenerateError
-from prism_vo.linear.descent import Damping, descend
+from prism_vo.linear.descent import descend
 
-DAMPING = Damping(
-    start=1e-6,
-    fall=0.1,
-    least=1e-12,
-    least_after_refusal=1e-5,
-    most=1e6,
-    after_failure=10.0,
-    least_after_failure=1e-5,
-)
 ITERATIONS = 60
 SMALL_GAIN = 1e-2  # of the energy, a sum of squares in σ
 ROUNDS = 3
 FIRST_SIGMA = 0.5  # px
-RAYLEIGH_MEDIAN = 1.1774  # of the length of a pair of unit normal numbers
-NORMAL_MEDIAN = 0.6745  # of the size of a unit normal number
 FAR_OUT = 6.0  # σ: such a corner is another one, or none
 INNER, HALF = 1 / 3, 1 / 2  # of half the pitch: where corners are found best
 RING = 1 / 12  # of half the pitch

@@ -69,14 +69,6 @@ def dense_frame(decoded: DecodedFrame, T_view_world: Array, view: FocusedView) -
     )
 
 
-def largest_segment(keyframes: Trajectory) -> Trajectory:
-    """The keyframes of the world that has most of them: between worlds nothing is known."""
-    if keyframes.segments is None or not len(keyframes):
-        return keyframes
-    names, counts = np.unique(keyframes.segments, return_counts=True)
-    return keyframes.select(keyframes.segments == names[np.argmax(counts)])
-
-
 def dense_map(
     find: Callable[[int], InputFrame],
     number: Callable[[float], int],
@@ -87,7 +79,7 @@ def dense_map(
     say: Say | None = None,
 ) -> DenseMap:
     """The map of a run: ``find`` reads a frame of the recording by its number, ``number`` is that of a time."""
-    keyframes = largest_segment(keyframes)
+    keyframes = keyframes.in_segment(keyframes.largest_segment)  # between worlds nothing is known
     if len(keyframes) < FEWEST:
         raise DegenerateError(
             f"The run has {len(keyframes)} keyframe{'s' if len(keyframes) != 1 else ''} in one world; a dense map needs"

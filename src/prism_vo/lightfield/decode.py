@@ -79,7 +79,7 @@ class Decoder(Sensor):
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
         sensor = camera.calibration.sensor
-        self._grid = GridWatch(self.geometry.array, sensor.width, sensor.height)
+        self.grid_watch = GridWatch(self.geometry.array, sensor.width, sensor.height)
 
     variance_power = SPREAD_POWER
 
@@ -89,17 +89,19 @@ class Decoder(Sensor):
 
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
-        return Learned(dict(self._light.known), self._noise, self._grid.reference, self._grid.agreeing)
+        return Learned(
+            dict(self._light.known), self._noise, self.grid_watch.reference, self.grid_watch.agreeing
+        )
 
     def remember(self, memory: tuple[float, int | None], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
-        known, self._noise, self._grid.reference, self._grid.agreeing = learned
+        known, self._noise, self.grid_watch.reference, self.grid_watch.agreeing = learned
         self._light.known.update(known)
 
     def problem(self, raw: RawFrame) -> str | None:
         """Frames whose micro-images lie elsewhere would be decoded to false depths."""
-        moved = self._grid.shift(raw.image)
+        moved = self.grid_watch.shift(raw.image)
         if moved == 0.0:
             return None
         return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."

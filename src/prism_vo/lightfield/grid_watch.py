@@ -48,6 +48,7 @@ class GridWatch:
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
         self._width = width
         self._array_waves = self._table(self._waves)
+        self._beside = [self._table(factor * self._waves) for factor in BESIDE]
         self.reference: Array | None = None  # (WAVES,) complex
         self.agreeing = 0
 
@@ -59,12 +60,7 @@ class GridWatch:
             return 0.0
         if np.abs(pattern).min() < LEAST_PATTERN * np.abs(self.reference).min():
             return 0.0
-        turns = np.angle(pattern / self.reference)
-        offset = np.linalg.lstsq(self._waves, turns, rcond=None)[0]
-        if np.abs(turns - self._waves @ offset).max() < ONE_SHIFT:
-            moved = float(np.hypot(*offset))
-        else:  # half a lens aside, and not all waves count the same way round; or rows are torn
-            moved = float(np.max(np.abs(turns) / np.linalg.norm(self._waves, axis=1)))
+        moved = self._distance(pattern, self.reference)
         if moved <= MOVED_PX:
             self.agreeing += 1
             return 0.0
@@ -73,9 +69,23 @@ class GridWatch:
             return 0.0
         return moved
 
+    def wandered(self, image: NDArray[Any]) -> float:
+        """Px between the micro-images of a raw image and those of the first one asked about, however small."""
+        pattern = self._amplitudes(image, self._array_waves)
+        self.reference = pattern if self.reference is None else self.reference
+        return self._distance(pattern, self.reference)
+
+    def _distance(self, pattern: Array, reference: Array) -> float:
+        turns = np.angle(pattern / reference)
+        offset = np.linalg.lstsq(self._waves, turns, rcond=None)[0]
+        if np.abs(turns - self._waves @ offset).max() < ONE_SHIFT:
+            return float(np.hypot(*offset))
+        # half a lens aside, and not all waves count the same way round; or rows are torn
+        return float(np.max(np.abs(turns) / np.linalg.norm(self._waves, axis=1)))
+
     def _is_clear(self, image: NDArray[Any], pattern: Array) -> bool:
         """Whether the pattern stands out of the texture beside it."""
-        beside = [self._amplitudes(image, self._table(factor * self._waves)) for factor in BESIDE]
+        beside = [self._amplitudes(image, waves) for waves in self._beside]
         texture = float(np.sqrt((np.abs(beside) ** 2).mean()))
         return bool(np.abs(pattern).min() > LEAST_CLEAR * texture)
 

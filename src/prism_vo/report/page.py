@@ -15,7 +15,7 @@ from prism_vo.notices import agreement_rows
 from prism_vo.report import pictures as draw
 from prism_vo.report.charts import Timeline, timeline
 from prism_vo.report.curves import curves, eta_over_time, timings
-from prism_vo.report.scene3d import map_words, scene_json, shown_cloud, shown_world
+from prism_vo.report.scene3d import map_words, scene_json, shown_cloud
 from prism_vo.report.templating import render
 from prism_vo.report.truth import own_alignment
 
@@ -88,7 +88,7 @@ def sentence(result: RunResult) -> str:
 
 def _other_worlds(result: RunResult) -> str:
     """Said where a recording fell into parts whose places to each other are not known."""
-    shown = shown_world(result.odometry.keyframe_trajectory())
+    shown = result.odometry.keyframe_trajectory().largest_segment
     if shown is None:
         return ""
     return f" Segment {shown} is shown, the longest of {result.segments}; how worlds lie to each other is not known."

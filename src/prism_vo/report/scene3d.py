@@ -35,7 +35,9 @@ def scene_json(
 
     Of several worlds the one with most keyframes: laid over each other they would show what nobody saw.
     """
-    keyframes, trajectory = in_one_world(result.odometry.keyframe_trajectory(), result.trajectory)
+    keyframes = result.odometry.keyframe_trajectory()
+    shown = keyframes.largest_segment
+    keyframes, trajectory = keyframes.in_segment(shown), result.trajectory.in_segment(shown)
     cloud = shown_cloud(result) if dense is None else dense.cloud
     points = cloud.points.astype(np.float64)
     path = trajectory.positions
@@ -69,26 +71,10 @@ def scene_json(
     }
 
 
-def in_one_world(keyframes: Trajectory, trajectory: Trajectory) -> tuple[Trajectory, Trajectory]:
-    """The keyframes and poses of the world that has most keyframes."""
-    shown = shown_world(keyframes)
-    if shown is None or keyframes.segments is None or trajectory.segments is None:
-        return keyframes, trajectory
-    return keyframes.select(keyframes.segments == shown), trajectory.select(trajectory.segments == shown)
-
-
-def shown_world(keyframes: Trajectory) -> int | None:
-    """The segment with most keyframes; None: there is one world only."""
-    if keyframes.segments is None or not len(keyframes):
-        return None
-    names, counts = np.unique(keyframes.segments, return_counts=True)
-    return int(names[np.argmax(counts)]) if len(names) > 1 else None
-
-
 def shown_cloud(result: RunResult) -> PointCloud:
     """The points of the odometry, of the world that is shown."""
     cloud, keyframes = result.odometry.cloud(), result.odometry.keyframe_trajectory()
-    shown = shown_world(keyframes)
+    shown = keyframes.largest_segment
     if shown is None or keyframes.segments is None or cloud.keyframe is None:
         return cloud
     return cloud.select(keyframes.segments[cloud.keyframe] == shown)

@@ -18,6 +18,7 @@ from prism_vo.report.pictures import depth_scale, sigma_scale
 from prism_vo.report.snapshots import to_bytes
 from prism_vo.results import TRAJECTORY
 from prism_vo.trajectory import Trajectory, read_trajectory
+from prism_vo.view.rerun_sink import pinhole
 
 if TYPE_CHECKING:
     from prism_vo.datasets.source import Sequence
@@ -40,17 +41,7 @@ def recording_of(folder: Path) -> Sequence | None:
 def log_camera(rr: Any, rec: Any, folder: Path, sequence: Sequence) -> None:
     """The camera at every pose of the path."""
     view, times = sequence.camera.view(), np.asarray(sequence.times)
-    rec.log(
-        "world/camera/image",
-        rr.Pinhole(
-            focal_length=view.focal_px,
-            principal_point=(view.cx, view.cy),
-            width=view.width,
-            height=view.height,
-            image_plane_distance=0.1,
-        ),
-        static=True,
-    )
+    rec.log("world/camera/image", pinhole(rr, view), static=True)
     for time, pose in read_trajectory(folder / TRAJECTORY):
         _set_time(rr, rec, times, time)
         rec.log("world/camera", rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))

@@ -23,6 +23,7 @@ from prism_vo.report.truth import own_alignment, truth_in_estimate
 if TYPE_CHECKING:
     from prism_vo.dense_run import DenseSink
     from prism_vo.odometry import FrameReport, Odometry
+    from prism_vo.optics.view import FocusedView
     from prism_vo.pipeline import RunResult
     from prism_vo.types import DecodedFrame
 
@@ -110,16 +111,7 @@ class RerunSink:
     def _camera(self, path: str, pose: Array, odometry: Odometry) -> None:
         rr, view = self.rr, odometry.view
         self.recording.log(path, rr.Transform3D(translation=pose[:3, 3], mat3x3=pose[:3, :3]))
-        self.recording.log(
-            f"{path}/image",
-            rr.Pinhole(
-                focal_length=view.focal_px,
-                principal_point=(view.cx, view.cy),
-                width=view.width,
-                height=view.height,
-                image_plane_distance=0.1,
-            ),
-        )
+        self.recording.log(f"{path}/image", pinhole(rr, view))
 
     def _keyframe(self, odometry: Odometry) -> None:
         rr, rec, points = self.rr, self.recording, selected_points(odometry.window)
@@ -178,4 +170,15 @@ def start_viewer() -> int:
             time.sleep(0.1)
     raise InputError(
         "The Rerun viewer did not start (no screen?); use --record FILE.rrd and open that file elsewhere."
+    )
+
+
+def pinhole(rr: Any, view: FocusedView) -> Any:
+    """A view as Rerun draws it."""
+    return rr.Pinhole(
+        focal_length=view.focal_px,
+        principal_point=(view.cx, view.cy),
+        width=view.width,
+        height=view.height,
+        image_plane_distance=0.1,
     )
