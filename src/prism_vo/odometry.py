@@ -156,7 +156,7 @@ class Odometry:
             if self.places is not None:
                 self.places.rescale(change.rescaling.first, change.rescaling.factor)
         with self.watch("refine"):
-            undecided = not self.window.focus_is_settled
+            undecided = not self.window.focus_is_settled or self.window.holds_its_first
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
             self.window.adopt(self._uncovered(candidates(), track), view)

@@ -65,6 +65,28 @@ def test_a_frame_that_is_not_found_keeps_its_place_beside_the_keyframe() -> None
     assert world.unrefined.waiting == []
 
 
+def test_frames_are_located_again_when_their_keyframes_moved_against_each_other() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(1, frames[0])
+    half = se3.exp(0.5 * se3.log(frames[1].pose @ se3.inverse(frames[0].pose)))  # T_frame_ref, half way
+    asked = []
+
+    def locate(posed: PosedFrame) -> Located:
+        asked.append(posed.T_view_world)
+        return Located(half @ frames[0].pose if len(asked) == 1 else posed.T_view_world, None)
+
+    world.unrefined.refine(frames, locate, keep=True)
+    world.unrefined.refine(frames, locate, keep=True)
+    assert len(asked) == 1  # nothing has moved
+    further = replace(frames[1], base_pose=keyframes_along([0.0, 0.6])[1].base_pose)
+    world.unrefined.refine([frames[0], further], locate, keep=True)
+    assert len(asked) == 2
+    twice = se3.exp(0.5 * se3.log(further.pose @ se3.inverse(frames[0].pose)))
+    np.testing.assert_allclose(world.frames[0].T_frame_ref, twice, atol=1e-9)  # its share of the way
+    world.unrefined.refine([frames[0], further], locate)
+    assert len(asked) == 2 and world.unrefined.refined == []
+
+
 def test_frames_of_a_keyframe_that_left_are_not_asked_for() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(2, frames[1])

@@ -109,6 +109,11 @@ class Window(WindowContents):
         return WindowChange(report, finished, conditional, departed, step, rescaling)
 
     @property
+    def holds_its_first(self) -> bool:
+        """Whether it is young: its first keyframes, which knew depth from one image alone, still move."""
+        return self.keyframes[0].fixed
+
+    @property
     def focus_is_settled(self) -> bool:
         """Whether it is known that the focus was right from the start, or nobody asks."""
         return self.model.focus is None or self.focus_watch.trusted
