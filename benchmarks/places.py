@@ -21,6 +21,7 @@ from prism_vo.arrays import Array
 from prism_vo.config import Config, SelectConfig, TrackConfig
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.source import Stream
+from prism_vo.evaluate.loop_end import end_error
 from prism_vo.evaluate.metrics import evaluate_trajectory
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.camera import PlenopticCamera
@@ -198,9 +199,8 @@ def two_recordings(film: Film) -> None:
         runs = []
         for poses, known, saved in ((first, None, file), (second, file, None)):
             frames = [film.take(pose, k) for k, pose in enumerate(poses)]
-            runs.append(
-                pipeline.run(Stream(frames, film.camera, white=film.white), known=known, save_map=saved)
-            )
+            source = Stream(frames, film.camera, white=film.white)
+            runs.append(pipeline.run(source, replace(Config(), loops=True), known=known, save_map=saved))
         kilobytes = file.stat().st_size / 1000
     # one trajectory out of both: the second one's times follow the first one's
     shift = 1000.0
@@ -237,18 +237,9 @@ def loops(folder: Path) -> None:
             seen = "" if places is None else str(len(places.joints.places))
             print(
                 f"| {path.name} | {m.path_length:.1f} | {_word(switched)} | {m.se3.rmse_t_percent:.4f} |"
-                f" {m.se3.rmse_r_deg:.3f} | {1e3 * end[0]:.2f} | {end[1]:.3f} | {seen} |",
+                f" {m.se3.rmse_r_deg:.3f} | {1e3 * end.translation:.2f} | {end.rotation_deg:.3f} | {seen} |",
                 flush=True,
             )
-
-
-def end_error(estimate: Trajectory, truth: Trajectory) -> tuple[float, float]:
-    """Of the last frame's pose relative to the first's: metres and degrees."""
-    rows = np.searchsorted(truth.times, estimate.times[[0, -1]] - 1e-6)
-    ours = se3.inverse(estimate.poses[0]) @ estimate.poses[-1]
-    true = se3.inverse(truth.poses[rows[0]]) @ truth.poses[rows[1]]
-    error = se3.log(se3.renormalised(se3.inverse(true) @ ours))
-    return float(np.linalg.norm(error[:3])), float(np.degrees(np.linalg.norm(error[3:])))
 
 
 def _word(loops_on: bool) -> str:

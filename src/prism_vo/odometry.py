@@ -186,9 +186,11 @@ class Odometry:
     def _new_keyframe(self, frame: Frame, depth: KeyframeDepth, change: WindowChange | None) -> NewKeyframe:
         ids = [k.id for k in self.window.keyframes]
         step = None if change is None else Step(ids[-2], ids[-1], change.step_covariance)
-        departed = [] if change is None else change.departed
+        departed, finished = ([], None) if change is None else (change.departed, change.finished)
         now, smoothed, view = dict(self.map.T_view_world), self.map.odometry(), self.window.view
-        return NewKeyframe(frame, view, depth, self.segment, step, departed, set(ids), now, smoothed)
+        return NewKeyframe(
+            frame, view, depth, self.segment, step, departed, finished, set(ids), now, smoothed
+        )
 
     def _start_segment(self, frame: Frame) -> FrameReport:
         """First frame, or the first after a loss: metric at once, because its depth is measured."""

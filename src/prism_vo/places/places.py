@@ -18,10 +18,12 @@ from prism_vo.optics.camera import FocusedView
 from prism_vo.places.corrections import Corrections
 from prism_vo.places.features import Features, find_features
 from prism_vo.places.finder import Finder, Found
+from prism_vo.places.finished_depths import FinishedDepths
 from prism_vo.places.graph import Edge
 from prism_vo.places.joints import Correction, Joints, Step
 from prism_vo.places.keyframe import CompactKeyframe
 from prism_vo.places.snapshot import snapshot
+from prism_vo.points.finished import FinishedPoints
 from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import Frame, InputFrame, PointDepth
@@ -45,6 +47,7 @@ class NewKeyframe:
     segment: int
     step: Step | None  # from the keyframe before it; None: the first of a segment
     departed: list[KeyframeDepth]  # keyframes that left the window
+    finished: FinishedPoints | None  # points that left it
     in_window: set[int]
     poses: dict[int, Array]  # T_view_world of all keyframes by odometry, as they are now
     smoothed: Poses  # the same with what was learnt since
@@ -86,6 +89,7 @@ class Places:
     def __post_init__(self) -> None:
         self.finder = Finder(self.view, self.track)
         self._features: dict[int, Features] = {}  # of keyframes in the window, as measured
+        self._finished = FinishedDepths()  # of the same
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="places") if self.threads else None
         self._running: Future[_Outcome] | _Outcome | None = None
         self._pause = 0
@@ -119,6 +123,7 @@ class Places:
             if k >= first:
                 self.finder.keyframes[k] = keyframe.scaled(factor)
         self._features = {k: f.scaled(factor) if k >= first else f for k, f in self._features.items()}
+        self._finished.scale(first, factor)
         self.joints.rescale(first, factor)
         self.corrections.T_odometry_map = {
             k: T for k, T in self.corrections.T_odometry_map.items() if k < first
@@ -167,6 +172,7 @@ class Places:
             improved = self._improved(depth)
             if improved is not None:
                 self.finder.improve(improved)
+        self._look_once_more(poses(), remaining)
         if self.joints.places:
             odometry = self._with_loaded(poses())
             if self.joints.contradict(odometry):
@@ -186,11 +192,13 @@ class Places:
     def _look(self, new: NewKeyframe, search: bool) -> _Outcome:
         """Keep the keyframe; look for its place among the others; solve the graph if it was seen before."""
         frame = new.frame
+        if new.finished is not None:
+            self._finished.add(new.finished)
         improved = [k for depth in new.departed if (k := self._improved(depth)) is not None]
         features = find_features(new.view, frame.pyramid, lambda points: self.measure(frame.source, points))
         self._features[new.depth.id] = features
         keyframe = CompactKeyframe.of(new.depth, frame.pyramid, features, new.segment, frame.time)
-        edge = self._seen_before(keyframe, frame, new) if search else None
+        edge = self._seen_before(keyframe, frame.pyramid, new.in_window, new.poses) if search else None
         if edge is None and not self._unsolved:
             return _Outcome(keyframe, improved, None, None, {})
         joints, odometry = self.joints.copy(), self._with_loaded(new.smoothed())
@@ -199,23 +207,44 @@ class Places:
         correction = joints.solve(odometry) if joints.contradict(odometry) else None
         return _Outcome(keyframe, improved, edge, correction, odometry)
 
-    def _seen_before(self, keyframe: CompactKeyframe, frame: Frame, new: NewKeyframe) -> Edge | None:
-        poses = self.corrections.applied(self._with_loaded(new.poses))
+    def _seen_before(
+        self,
+        keyframe: CompactKeyframe,
+        pyramid: list[Floats],
+        in_window: set[int],
+        odometry: dict[int, Array],
+    ) -> Edge | None:
+        poses = self.corrections.applied(self._with_loaded(odometry))
         part = next((set(p) for p in self.joints.parts(sorted(poses)) if keyframe.id in p), set())
-        without = new.in_window | self._on_the_way(keyframe.id, poses)
+        without = in_window | self._on_the_way(keyframe.id, poses)
         if len(without) >= len(self.finder.keyframes):
             return None
 
         def prior(known: int) -> Array | None:
             return poses[keyframe.id] @ se3.inverse(poses[known]) if known in part else None
 
-        found = self.finder.find(keyframe, frame.pyramid[: keyframe.level], without, prior)
+        found = self.finder.find(keyframe, pyramid[: keyframe.level], without, prior)
         if found is None:
             return None
         T, information = found.T_frame_keyframe, found.information
         if not self.joints.plausible(found.keyframe, keyframe.id, T, information, poses):
             return None
         return Edge(found.keyframe, keyframe.id, T, information, True)
+
+    def _look_once_more(self, odometry: dict[int, Array], remaining: list[KeyframeDepth]) -> None:
+        """The last keyframes again, without a pause between, where the run ends at places it knows: they now have all
+        the depth they will ever have, and the end of a path hangs on nothing that comes later."""
+        in_window = {depth.id for depth in remaining}
+        if not any(edge.b >= min(in_window) - PAUSE for edge in self.joints.places):
+            return
+        before = [edge for edge in self.joints.places if edge.b not in in_window]
+        for depth in remaining:
+            keyframe = self.finder.keyframes[depth.id]
+            pyramid = image_pyramid(depth.image, keyframe.level + 1)
+            edge = self._seen_before(keyframe, pyramid, in_window, odometry)
+            known = [old for old in self.joints.places if old.b == depth.id]
+            before += known if edge is None else [edge]
+        self.joints.places = before
 
     def _on_the_way(self, keyframe: int, poses: dict[int, Array]) -> set[int]:
         """Keyframes of the same segment that the camera only moved on from: nothing comes back to them yet."""
@@ -234,7 +263,8 @@ class Places:
         if old is None or features is None:
             return None
         pyramid = image_pyramid(depth.image, old.level + 1)
-        return CompactKeyframe.of(depth, pyramid, features, old.segment, old.time)
+        whole = self._finished.taken_into(depth)
+        return CompactKeyframe.of(whole, pyramid, features, old.segment, old.time)
 
     def _correct(self, correction: Correction, odometry: dict[int, Array]) -> None:
         self.refused, self._unsolved = correction.refused, False
@@ -258,7 +288,7 @@ class Places:
             self._running = self._running.result()
         return {
             "keyframes": [self.finder.keyframes[k] for k in self.finder.index.ids],
-            "features": self._features,
+            "features": (self._features, self._finished),
             "joints": self.joints,
             "refused": self.refused,
             "loaded": self.loaded,
@@ -272,7 +302,7 @@ class Places:
         self.finder = Finder(self.view, self.track)
         for keyframe in memory["keyframes"]:
             self.finder.add(keyframe)
-        self._features, self.joints = memory["features"], memory["joints"]
+        (self._features, self._finished), self.joints = memory["features"], memory["joints"]
         self.refused, self.loaded = memory["refused"], memory["loaded"]
         self._running = memory["running"]
         self._pause, self._unsolved = memory["pause"]

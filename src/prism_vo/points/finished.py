@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.arrays import Array, Floats, Integers, Mask
 
 
 @dataclass(frozen=True)
@@ -26,3 +26,7 @@ class FinishedPoints:
         """Those hosted in keyframes with ids from ``first`` on, farther away by a factor."""
         by = np.where(self.keyframe >= first, factor, 1.0)
         return replace(self, inv_depth=self.inv_depth / by, variance=self.variance / by**2)
+
+    def take(self, which: Mask) -> FinishedPoints:
+        """Some of them."""
+        return FinishedPoints(*(getattr(self, f.name)[which] for f in fields(self)))
