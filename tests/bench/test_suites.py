@@ -17,7 +17,7 @@ from prism_vo.simulate.path import plan
 
 
 def test_every_scene_exists_and_small_ones_are_small() -> None:
-    for suite in suites.SUITES:
+    for suite in suites.ALL:
         for scene in suites.SCENES[suite]:
             options = suites.simulation_options(scene, "small")
             calibration = options.calibration(CATALOGUE[scene].camera)
@@ -26,7 +26,18 @@ def test_every_scene_exists_and_small_ones_are_small() -> None:
             assert len(track.poses) <= 120
             if suite == "loops":
                 assert 3.5 <= track.length <= 8 and len(track.poses) >= 40
-    assert [len(suites.SCENES[s]) for s in suites.SUITES] == [11, 7, 1]
+    assert [len(suites.SCENES[s]) for s in suites.SUITES] == [11, 7, 1, 3]
+
+
+def test_whole_paths_come_back_to_their_start_and_share_no_folder_with_short_ones() -> None:
+    for recording in suites.SCENES["closing"]:
+        scene = recording.removesuffix(suites.WHOLE)
+        options = suites.simulation_options(recording, "small")
+        assert options.camera == "small" and options.frames is None and options.size is None
+        track = plan(CATALOGUE[scene].path, options.frames, options.seed, options.size)
+        first, last = track.poses[0][:3, 3], track.poses[-1][:3, 3]
+        assert track.length > 8 and float(((first - last) ** 2).sum()) < 0.1**2
+        assert recording not in suites.SCENES["loops"]
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -39,6 +50,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_names_are_checked() -> None:
     assert suites.suites_of("all") == ("loops", "close-range", "fan") and suites.suites_of("fan") == ("fan",)
+    assert suites.suites_of("closing") == ("closing",)
     with pytest.raises(ConfigError, match="no suite 'loop'"):
         suites.suites_of("loop")
     with pytest.raises(ConfigError, match="no recording 'seq_1'"):

@@ -148,7 +148,7 @@ def _measure(job: Job, folder: Path) -> Record:
     from prism_vo.datasets import open_sequence
     from prism_vo.evaluate.coverage import coverage_of
     from prism_vo.evaluate.metrics import evaluate_trajectory
-    from prism_vo.evaluate.record import metrics_record
+    from prism_vo.evaluate.record import end_record, metrics_record
     from prism_vo.trajectory import write_trajectory
 
     sequence = open_sequence(Path(job.path))
@@ -169,7 +169,7 @@ def _measure(job: Job, folder: Path) -> Record:
         measured = evaluate_trajectory(
             output.trajectory, sequence.groundtruth, segment_share=job.segment_share
         )
-        metrics = metrics_record(measured)
+        metrics = metrics_record(measured) | {"end": end_record(output.trajectory, sequence.groundtruth)}
     return {
         "alignment": method.alignment,
         "frames": len(sequence),

@@ -164,6 +164,7 @@ METHODS: dict[str, Method] = {
         *(Method(name, "Sim(3)", _external(name), REPEATED) for name in PROGRAMS),
     )
 }
+CLOSING_METHODS = ("prism", "prism-loops")  # of the suite in which loops may close
 OUR_METHODS = ("prism", "prism-plenoptic", "prism-pinhole", "spo", "rgbd")
 
 

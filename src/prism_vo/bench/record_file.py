@@ -44,10 +44,17 @@ class _Drift(_Part):
     e_align_percent: Number
 
 
+class _End(_Part):
+    translation_m: Number
+    rotation_deg: Number
+
+
 class _Metrics(_Part):
     se3: _Aligned
     sim3: _Aligned
     drift: _Drift | None = None
+    end: _End | None = None
+    path_length_m: Number | None = None
     scale_error: Number
     covered: Number
 
@@ -74,6 +81,7 @@ class _Finished(_Part):
     seconds: Number
     coverage: _Coverage | None = None
     detail: str = ""
+    settings: dict[str, Any] = {}
     metrics: _Metrics | None = None
     version: str = ""
     machine: _Machine | None = None

@@ -35,6 +35,14 @@ def _aligned(key: str) -> Value:
     return value
 
 
+def _end(key: str) -> Value:
+    def value(record: Record) -> float:
+        end = (record.get("metrics") or {}).get("end")
+        return math.inf if end is None else float(end[key])
+
+    return value
+
+
 def _scale_error(record: Record) -> float:
     metrics = record.get("metrics")
     return math.inf if not metrics else 100.0 * float(metrics["scale_error"])
@@ -59,6 +67,8 @@ RMSE_T = Quantity("rmse_t", "RMSE_t m", _aligned("rmse_t_m"))
 RMSE_T_PERCENT = Quantity("rmse_t_percent", "RMSE_t %", _aligned("rmse_t_percent"))
 RMSE_R = Quantity("rmse_r", "RMSE_r °", _aligned("rmse_r_deg"))
 RPE = Quantity("rpe", "RPE m", _aligned("rpe_t_m"))
+END_T = Quantity("end_t", "end m", _end("translation_m"), of_scale=True)
+END_R = Quantity("end_r", "end °", _end("rotation_deg"))
 SCALE = Quantity("scale", "scale error %", _scale_error, of_scale=True)
 
 

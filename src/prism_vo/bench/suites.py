@@ -21,9 +21,11 @@ from prism_vo.yaml_files import read_yaml
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
 
-Suite = Literal["loops", "close-range", "fan"]
+Suite = Literal["loops", "close-range", "fan", "closing"]
 Scale = Literal["small", "medium", "full"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
+ALL: tuple[Suite, ...] = ("loops", "close-range", "fan")  # the paper's experiments, all of odometry alone
+WHOLE = "-whole"  # after the name of a scene: its whole path at its natural speed, at every scale
 SCENES: dict[Suite, tuple[str, ...]] = {
     "loops": tuple(f"seq_{k:03d}" for k in range(1, 12)),
     "close-range": (
@@ -36,6 +38,8 @@ SCENES: dict[Suite, tuple[str, ...]] = {
         "07_workshop",
     ),
     "fan": ("fan",),
+    # long enough to drift, and back at its start: with and without recognised places
+    "closing": tuple(f"seq_{k:03d}{WHOLE}" for k in (1, 2, 3)),
 }
 
 
@@ -83,7 +87,7 @@ def _finished_frames(scene: str, scale: Scale, out: Path) -> int:
     record, times = out / "simulation.yaml", out / "times.txt"
     if not (record.is_file() and times.is_file()):
         return 0
-    wanted = simulation_options(scene, scale).record(scene)
+    wanted = simulation_options(scene, scale).record(scene.removesuffix(WHOLE))
     planned = len(read_text(times).split("\n")) - 1
     complete = planned == sum(1 for _ in (out / "raw").glob("*.png"))
     return planned if complete and read_yaml(record) == wanted else 0
@@ -119,7 +123,7 @@ def _worker(scene: str, scale: Scale, out: Path) -> int:
 
     try:
         simulate_sequence(
-            scene,
+            scene.removesuffix(WHOLE),
             out,
             simulation_options(scene, scale),
             progress=lambda k, n: print("frame", k, n, flush=True),
@@ -130,18 +134,21 @@ def _worker(scene: str, scale: Scale, out: Path) -> int:
     return 0
 
 
-def simulation_options(scene: str, scale: Scale) -> SimulateOptions:
-    """The simulator's settings for one scene at one scale."""
+def simulation_options(recording: str, scale: Scale) -> SimulateOptions:
+    """The simulator's settings for one recording at one scale."""
     from prism_vo.simulate.cameras import PRESETS
     from prism_vo.simulate.catalogue import entry_of
     from prism_vo.simulate.options import SimulateOptions
 
+    scene, whole = recording.removesuffix(WHOLE), recording.endswith(WHOLE)
     entry, size = entry_of(scene), SCALES[scale]
     camera, factor = entry.camera, 1.0
     if size.raw_width is not None:
         if scale == "small" and not camera.endswith("35mm"):
             camera = SMALL_CAMERA
         factor = size.raw_width / PRESETS[camera].size[0]
+    if whole:
+        return SimulateOptions(camera=camera, scale=factor, truth_every=0)
     walk = entry.path.kind == "walk"
     frames = size.loop_frames if walk else size.other_frames
     return SimulateOptions(
@@ -174,7 +181,7 @@ def check_scenes(names: tuple[str, ...], suites: tuple[Suite, ...]) -> None:
 def suites_of(name: str) -> tuple[Suite, ...]:
     """The suites a word on the command line means."""
     if name == "all":
-        return SUITES
+        return ALL
     if name not in SUITES:
         raise ConfigError(f"There is no suite '{name}'; choose {', '.join(SUITES)} or all.")
     return (name,)

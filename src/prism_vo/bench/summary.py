@@ -11,6 +11,7 @@ from pathlib import Path
 
 from prism_vo.atomic import write_text_atomically
 from prism_vo.bench import figures, tables
+from prism_vo.bench.closing import CLOSING_TEXT, closing_table
 from prism_vo.bench.common_poses import compared, pair_sentence, pair_table
 from prism_vo.bench.page import Picture, Section, render_report
 from prism_vo.bench.plan import BenchSequence
@@ -40,6 +41,7 @@ class Summary:
             ("loops", self._loops),
             ("close-range", self._close_range),
             ("fan", self._fan),
+            ("closing", self._closing),
         ):
             part = self.results.of_suite(suite)
             if part.records:
@@ -171,6 +173,10 @@ class Summary:
                 self._figure("fan_paths", figures.paths_figure(paths, truth, colours, sequence.name), caption)
             )
         self.sections.append(Section("The fan", FAN_TEXT, shown, tuple(pictures)))
+
+    def _closing(self, part: Results) -> None:
+        shown = (self._table("closing", closing_table(part)),)
+        self.sections.append(Section("Loops that may close", CLOSING_TEXT, shown))
 
     def _of_suite(self, suite: str) -> tuple[BenchSequence, ...]:
         return tuple(s for s in self.sequences if s.suite == suite)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def bench(
     *,
-    suite: Literal["loops", "close-range", "fan", "all"] = "all",
+    suite: Literal["loops", "close-range", "fan", "closing", "all"] = "all",
     methods: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
     runs: int | None = None,
     scale: Literal["small", "medium", "full"] = "small",
@@ -38,10 +38,11 @@ def bench(
     Parameters
     ----------
     suite
-        loops: 11 loops, drift. close-range: 7 scenes, absolute error. fan: the hard scene. all: everything.
+        loops: 11 loops, drift. close-range: 7 scenes, absolute error. fan: the hard scene. all: these three.
+        closing: 3 whole paths that come back, with and without recognised places.
     methods
-        prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default); colmap, dso, orbslam3, dpvo if
-        installed; or module:NAME of your own.
+        prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default; of closing: prism, prism-loops);
+        colmap, dso, orbslam3, dpvo if installed; or module:NAME of your own.
     runs
         Runs of each method on each sequence; 1 at the small scale, 10 otherwise.
     scale
@@ -65,7 +66,7 @@ def bench(
 
     from prism_vo.baselines.external import read_programs
     from prism_vo.bench.executors import unsafe_scheduler
-    from prism_vo.bench.methods import OUR_METHODS, check_methods
+    from prism_vo.bench.methods import CLOSING_METHODS, OUR_METHODS, check_methods
     from prism_vo.bench.plan import BenchPlan
     from prism_vo.bench.run import run_bench
     from prism_vo.bench.suites import check_scenes, suites_of
@@ -78,7 +79,7 @@ def bench(
     check_matplotlib()  # hours before the figures are drawn
     if data is None:
         check_ray_tracer()
-    chosen = check_methods(methods or OUR_METHODS)
+    chosen = check_methods(methods or (CLOSING_METHODS if suite == "closing" else OUR_METHODS))
     read_programs(programs)
     count = runs if runs is not None else (1 if scale == "small" and data is None else 10)
     if count < 1 or (jobs is not None and jobs < 1):
@@ -198,10 +199,11 @@ def describe(suite: str, source: str, runs: int, results: Results) -> dict[str, 
 def print_tables(results: Results) -> None:
     """The tables a reader wants first."""
     from prism_vo.bench import tables
+    from prism_vo.bench.closing import closing_table
     from prism_vo.bench.results import DRIFT
     from prism_vo.bench.summary import FULL_QUANTITIES, verdict
 
-    loops, close, fan = (results.of_suite(s) for s in ("loops", "close-range", "fan"))
+    loops, close, fan, closing = (results.of_suite(s) for s in ("loops", "close-range", "fan", "closing"))
     if loops.records:
         print(tables.threshold_table(loops).text())
         print(tables.median_table(loops, (*DRIFT, *FULL_QUANTITIES), "Medians over the loops").text())
@@ -210,4 +212,6 @@ def print_tables(results: Results) -> None:
         print(tables.scene_table(close).text())
     if fan.records:
         print(tables.error_table(fan, "The fan scene").text())
+    if closing.records:
+        print(closing_table(closing).text())
     print(tables.cost_table(results).text())

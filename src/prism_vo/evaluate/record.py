@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from prism_vo.errors import DegenerateError
+from prism_vo.evaluate.association import TrajectoryLike
 from prism_vo.evaluate.drift import Drift
+from prism_vo.evaluate.loop_end import end_error
 from prism_vo.evaluate.metrics import AlignedError, TrajectoryMetrics
 
 Record = dict[str, Any]
@@ -26,6 +29,15 @@ def metrics_record(metrics: TrajectoryMetrics) -> Record:
         "drift": None if metrics.drift is None else _drift_record(metrics.drift),
         "drift_refusal": metrics.drift_refusal or None,
     }
+
+
+def end_record(estimate: TrajectoryLike, truth: TrajectoryLike) -> Record | None:
+    """The error at the end of a path; None: it has no two ends in one world."""
+    try:
+        found = end_error(estimate, truth)
+    except DegenerateError:
+        return None
+    return {"translation_m": found.translation, "rotation_deg": found.rotation_deg}
 
 
 def _aligned_record(error: AlignedError) -> Record:
