@@ -116,13 +116,10 @@ class Odometry:
             posed = self._improve_start(posed, track, last=due)
         if due:
             return self._report(frame, "keyframe", track, self._add_keyframe(posed, track), verdict)
-        if track.covered is not None:  # it would mislead searches and refinement
-            self.map.record(frame.time, posed.T_view_world, self.window.keyframes[-1])
-            return self._report(frame, "ok", track, None, verdict)
-        if not starting:
+        if not starting and track.covered is None:  # what covers the scene would mislead searches
             with self.watch("trace"):
                 self.window.trace(posed)
-        self.map.record_between(posed, self.window.keyframes[-1])
+        self.map.record_between(posed, self.window.keyframes[-1], track.covered)
         return self._report(frame, "ok", track, None, verdict)
 
     def keep_in(self, store: Store) -> None:

@@ -11,6 +11,7 @@ from still_frames import still_frame
 from prism_vo import se3
 from prism_vo.map.unrefined import MOST, Unrefined
 from prism_vo.map.world import Map
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedFrame
 from prism_vo.window.keyframe import Keyframe
 from prism_vo.window.locate import Located
@@ -42,7 +43,7 @@ def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
     better = se3.exp(np.array([1e-3, -2e-3, 0, 0, 0, 1e-3]))
     asked = []
 
-    def locate(posed: PosedFrame) -> Located:
+    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located:
         asked.append(posed)
         return Located(better @ posed.T_view_world, None)
 
@@ -59,7 +60,7 @@ def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
 def test_a_frame_that_is_not_found_keeps_its_place_beside_the_keyframe() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(2, frames[1])
-    world.unrefined.refine([moved(frames[1])], lambda posed: None)
+    world.unrefined.refine([moved(frames[1])], lambda posed, covered: None)
     for placed in world.frames:
         np.testing.assert_allclose(placed.T_frame_ref, AWAY, atol=1e-12)
     assert world.unrefined.waiting == []
@@ -71,7 +72,7 @@ def test_frames_are_located_again_when_their_keyframes_moved_against_each_other(
     half = se3.exp(0.5 * se3.log(frames[1].pose @ se3.inverse(frames[0].pose)))  # T_frame_ref, half way
     asked = []
 
-    def locate(posed: PosedFrame) -> Located:
+    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located:
         asked.append(posed.T_view_world)
         return Located(half @ frames[0].pose if len(asked) == 1 else posed.T_view_world, None)
 
@@ -91,7 +92,7 @@ def test_frames_of_a_keyframe_that_left_are_not_asked_for() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(2, frames[1])
     asked = []
-    world.unrefined.refine([frames[0]], lambda posed: asked.append(posed))
+    world.unrefined.refine([frames[0]], lambda posed, covered: asked.append(posed))
     assert asked == [] and world.unrefined.waiting == []
     np.testing.assert_allclose(world.frames[0].T_frame_ref, AWAY, atol=1e-12)
 
@@ -100,14 +101,14 @@ def test_a_camera_at_rest_keeps_the_newest_frames_only() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(MOST + 5, frames[1])
     assert len(world.frames) == MOST + 5
-    assert [posed.frame.index for _, posed in world.unrefined.waiting] == list(range(5, MOST + 5))
+    assert [each.posed.frame.index for each in world.unrefined.waiting] == list(range(5, MOST + 5))
 
 
 def test_frames_that_are_given_up_keep_their_tracked_poses() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(3, frames[1])
     world.unrefined.clear()
-    world.unrefined.refine([moved(frames[1])], lambda posed: np.eye(4))
+    world.unrefined.refine([moved(frames[1])], lambda posed, covered: np.eye(4))
     for placed in world.frames:
         np.testing.assert_allclose(placed.T_frame_ref, AWAY, atol=1e-12)
     assert Unrefined().waiting == []

@@ -10,13 +10,15 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedFrame
 from prism_vo.window.keyframe import Keyframe
 from prism_vo.window.locate import Located
 
 MOST = 16  # frames kept until the next keyframe; a camera at rest: the oldest keep their tracked pose
 MOVED = 0.02  # of the way between two keyframes, by which they must have moved for frames between to be located again
-Locate = Callable[[PosedFrame], Located | None]  # a better pose; None: not found
+# a better pose of a frame, of which zones may be covered; None: not found
+Locate = Callable[[PosedFrame, ZoneAgreement | None], Located | None]
 
 
 @dataclass
@@ -35,11 +37,26 @@ class PlacedFrame:
 
 
 @dataclass(frozen=True)
-class Refined:
-    """A frame that was located, and how its keyframe and the newest one lay then."""
+class TrackedFrame:
+    """A frame as tracking left it, to be located once more."""
 
     placed: PlacedFrame
     posed: PosedFrame
+    covered: ZoneAgreement | None  # zones in which something covers the scene
+
+    def locate(self, start: Array, reference: Array, locate: Locate) -> None:
+        """From ``start`` (T_frame_ref), if it is found; ``reference``: its keyframe's T_view_world."""
+        located = locate(replace(self.posed, T_view_world=start @ reference), self.covered)
+        if located is not None:
+            self.placed.T_frame_ref = se3.renormalised(located.T_view_world @ se3.inverse(reference))
+            self.placed.covariance = located.covariance
+
+
+@dataclass(frozen=True)
+class RefinedFrame:
+    """A frame that was located, and how its keyframe and the newest one lay then."""
+
+    tracked: TrackedFrame
     newest: int  # id
     T_newest_ref: Array
 
@@ -48,10 +65,11 @@ class Refined:
 
         Depths that were wrong moved the frame and the newest keyframe alike, each by its share of the way.
         """
-        if self.placed.keyframe not in poses or self.newest not in poses:
+        placed = self.tracked.placed
+        if placed.keyframe not in poses or self.newest not in poses:
             return None
-        before, T = self.T_newest_ref, self.placed.T_frame_ref
-        now = poses[self.newest] @ se3.inverse(poses[self.placed.keyframe])
+        before, T = self.T_newest_ref, placed.T_frame_ref
+        now = poses[self.newest] @ se3.inverse(poses[placed.keyframe])
         change = se3.log(se3.renormalised(now @ se3.inverse(before)))
         if np.linalg.norm(change) < MOVED * np.linalg.norm(se3.log(se3.renormalised(before))):
             return None
@@ -65,17 +83,17 @@ class Refined:
 class Unrefined:
     """Frames since the last keyframe."""
 
-    waiting: list[tuple[PlacedFrame, PosedFrame]] = field(default_factory=list)
-    refined: list[Refined] = field(default_factory=list)  # that may have to be located again
+    waiting: list[TrackedFrame] = field(default_factory=list)
+    refined: list[RefinedFrame] = field(default_factory=list)  # that may have to be located again
 
-    def add(self, placed: PlacedFrame, posed: PosedFrame) -> None:
+    def add(self, placed: PlacedFrame, posed: PosedFrame, covered: ZoneAgreement | None = None) -> None:
         """One more."""
-        self.waiting.append((placed, posed))
+        self.waiting.append(TrackedFrame(placed, posed, covered))
         del self.waiting[:-MOST]
 
     def frames(self) -> list[PlacedFrame]:
         """Those whose pose may still change."""
-        return [*(each.placed for each in self.refined), *(placed for placed, _ in self.waiting)]
+        return [each.placed for each in (*(r.tracked for r in self.refined), *self.waiting)]
 
     def clear(self) -> None:
         """They keep their tracked poses."""
@@ -83,8 +101,7 @@ class Unrefined:
 
     def again(self) -> None:
         """The points that frames were located against have changed all at once."""
-        self.waiting = [*((each.placed, each.posed) for each in self.refined), *self.waiting]
-        self.refined = []
+        self.waiting, self.refined = [*(each.tracked for each in self.refined), *self.waiting], []
 
     def refine(self, keyframes: Iterable[Keyframe], locate: Locate, keep: bool = False) -> None:
         """Locate all of them against the optimised points; those whose keyframe has left keep their pose.
@@ -92,28 +109,21 @@ class Unrefined:
         ``keep``: they may have to be located again. That is done when keyframes moved against each other.
         """
         poses = {k.id: k.pose for k in keyframes}
-        newest = next(reversed(poses), 0)
-        done = []
-        for each in self.refined:
-            start = each.start(poses)
-            if start is not None:
-                _locate(each.placed, each.posed, start, poses[each.placed.keyframe], locate)
-                each = replace(each, T_newest_ref=_between(poses, each.placed.keyframe, each.newest))
-            done.append(each)
-        for placed, posed in self.waiting:
-            if placed.keyframe not in poses:
+        done = [_located_again(each, poses, locate) for each in self.refined]
+        for tracked in self.waiting:
+            keyframe = tracked.placed.keyframe
+            if keyframe not in poses:
                 continue
-            _locate(placed, posed, placed.T_frame_ref, poses[placed.keyframe], locate)
-            done.append(Refined(placed, posed, newest, _between(poses, placed.keyframe, newest)))
+            tracked.locate(tracked.placed.T_frame_ref, poses[keyframe], locate)
+            newest = next(reversed(poses))
+            done.append(RefinedFrame(tracked, newest, poses[newest] @ se3.inverse(poses[keyframe])))
         self.waiting, self.refined = [], done[-MOST:] if keep else []
 
 
-def _locate(placed: PlacedFrame, posed: PosedFrame, start: Array, reference: Array, locate: Locate) -> None:
-    located = locate(replace(posed, T_view_world=start @ reference))
-    if located is not None:
-        placed.T_frame_ref = se3.renormalised(located.T_view_world @ se3.inverse(reference))
-        placed.covariance = located.covariance
-
-
-def _between(poses: Mapping[int, Array], a: int, b: int) -> Array:
-    return np.asarray(poses[b] @ se3.inverse(poses[a]))
+def _located_again(frame: RefinedFrame, poses: Mapping[int, Array], locate: Locate) -> RefinedFrame:
+    start = frame.start(poses)
+    if start is None:
+        return frame
+    reference = poses[frame.tracked.placed.keyframe]
+    frame.tracked.locate(start, reference, locate)
+    return replace(frame, T_newest_ref=poses[frame.newest] @ se3.inverse(reference))

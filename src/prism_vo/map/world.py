@@ -19,6 +19,7 @@ from prism_vo.optics.camera import FocusedView
 from prism_vo.places.corrections import Corrections
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.shelf import Shelf, Store
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import PosedFrame
 from prism_vo.window.conditional import ConditionalPoses
@@ -61,10 +62,15 @@ class Map:
         self.frames.append(placed, changing=self.unrefined.frames())
         return placed
 
-    def record_between(self, posed: PosedFrame, keyframe: Keyframe) -> None:
-        """The same for a frame that is no keyframe: it will be located again when the next one has been mapped."""
+    def record_between(
+        self, posed: PosedFrame, keyframe: Keyframe, covered: ZoneAgreement | None = None
+    ) -> None:
+        """The same for a frame that is no keyframe: it will be located again when the next one has been mapped.
+
+        ``covered``: zones of it in which something covers the scene.
+        """
         placed = self.record(posed.frame.time, posed.T_view_world, keyframe)
-        self.unrefined.add(placed, posed)
+        self.unrefined.add(placed, posed, covered)
 
     def take(self, change: WindowChange) -> None:
         """What left the window, and what it learnt about the lengths before."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Mask
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.scaling import damped_step, inverse
 from prism_vo.points.pattern import IN, NONE, OUTLIER
@@ -68,13 +68,15 @@ class Located:
     covariance: Array | None  # (6, 6) of the left tangent, m and rad; None: some direction is not known
 
 
-def locate(term: PhotometricTerm, state: State, iterations: int, noise2: float = 1.0) -> Located | None:
+def locate(
+    term: PhotometricTerm, state: State, iterations: int, noise2: float = 1.0, hidden: Mask | None = None
+) -> Located | None:
     """The last frame of ``state``, which hosts no points; None if its pose cannot be determined.
 
-    ``noise2``: variance of the residuals.
+    ``noise2``: variance of the residuals; ``hidden``: points (N,) that something covers in that frame.
     """
     only_last = np.full((len(term.points), len(term.slots)), NONE, np.int8)
-    only_last[:, -1] = IN
+    only_last[:, -1] = IN if hidden is None else np.where(hidden, NONE, IN)
     term = replace(term, points=replace(term.points, residual_status=only_last))
     settled, start, _ = settle_borders(term, WindowEnergy(term).linearize(state))
     found = descend(_LocateProblem(settled), state, start, DAMPING, iterations)

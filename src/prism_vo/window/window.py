@@ -280,6 +280,16 @@ class Window(WindowContents):
         variance = OPTIMISM**2 * self.depth_variance(p) + (shared * p.inv_depth) ** 2
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
-    def locate(self, posed: PosedFrame) -> Located | None:
-        """A better pose of a frame that is no keyframe, from all active points; None: not found."""
-        return locate(*self.with_frame(posed), self.config.iterations, self.balance.noise2)
+    def locate(self, posed: PosedFrame, covered: ZoneAgreement | None = None) -> Located | None:
+        """A better pose of a frame that is no keyframe, from all active points; None: not found.
+
+        ``covered``: zones of it in which something covers the scene.
+        """
+        hidden = None if covered is None else self._hidden(posed, covered)
+        return locate(*self.with_frame(posed), self.config.iterations, self.balance.noise2, hidden)
+
+    def _hidden(self, posed: PosedFrame, covered: ZoneAgreement) -> Mask:
+        """Which points would lie in a covered zone of a frame."""
+        poses = np.concatenate([self.hosts.T_view_world, posed.T_view_world[None]])
+        seen = project_into(self.plane, replace(self.hosts, T_view_world=poses), -1, self.points)
+        return np.asarray(~covered.uncovered(seen.x, seen.y, self.plane))
