@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.optics.view import FocusedView
     from prism_vo.pipeline import RunResult
+    from prism_vo.sensor import Sensor
     from prism_vo.types import DecodedFrame
 
 
@@ -42,7 +43,7 @@ class DenseSink:
             raise InputError(
                 f"{source.name}: its frames can be read only once; a dense map needs a recording on disk."
             )
-        self.folder, self._source, self._find, self.say = folder, source, find, say
+        self.folder, self.source, self.find, self.say = folder, source, find, say
         self.map: DenseMap | None = None
         self.problem: str | None = None  # why there is none, one sentence
 
@@ -57,11 +58,9 @@ class DenseSink:
             check_variant(result.odometry.config)
             if not len(keyframes):
                 raise DegenerateError("No frame has a pose.")
-            first = self._find(number[float(keyframes.times[0])])
-            # a sensor of its own: what another has seen before must not change the map
-            sensor = sensor_for(self._source.camera, result.odometry.config, self._source.white, first)
+            sensor = self.sensor(result.odometry.config, number[float(keyframes.times[0])])
             self.map = dense_map(
-                self._find,
+                self.find,
                 number.__getitem__,
                 keyframes,
                 sensor,
@@ -73,6 +72,10 @@ class DenseSink:
             self.problem = str(error)
             return
         write_dense(self.map, self.folder)
+
+    def sensor(self, config: Config, index: int) -> Sensor:
+        """One of its own, for frames like that of an index: what another has seen before must not change the map."""
+        return sensor_for(self.source.camera, config, self.source.white, self.find(index))
 
 
 def check_variant(config: Config) -> None:

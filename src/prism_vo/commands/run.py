@@ -15,6 +15,7 @@ from prism_vo.commands.quiet import Quiet
 if TYPE_CHECKING:
     from prism_vo.dense_run import DenseSink
     from prism_vo.pipeline import Sink
+    from prism_vo.view.rerun_sink import RerunSink
 
 
 def run(
@@ -152,13 +153,16 @@ def run(
         from prism_vo.dense_run import DenseSink
 
         mapper = DenseSink(folder, data)
-    sinks = _sinks(folder, report, view, record, verbose, log_json, mapper)
+    watching = _watching(view, record, mapper)
+    sinks = [*watching, *_sinks(folder, report, verbose, log_json, mapper)]
     if not quiet:
         for note in notes_of(data):
             print(f"note: {note}", file=sys.stderr)
     with Narration(quiet or verbose or log_json) as say, ExitStack() as stack:
         say("loading or, the first time, compiling")
         stack.enter_context(running(data, settings))
+        for viewer in watching:
+            stack.callback(viewer.close)
         if mapper is not None:
             mapper.say = say
         result = pipeline.run(
@@ -196,22 +200,19 @@ def free_folder(parent: Path, name: str) -> Path:
     return parent / f"{name}-{number}"
 
 
-def _sinks(
-    folder: Path,
-    report: bool,
-    view: bool,
-    record: Path | None,
-    verbose: bool,
-    log_json: bool,
-    mapper: DenseSink | None,
-) -> list[Sink]:
-    """Everybody who looks on."""
-    sinks: list[Sink] = []
-    if view or record is not None:
-        from prism_vo.view.rerun_sink import RerunSink
+def _watching(view: bool, record: Path | None, mapper: DenseSink | None) -> list[RerunSink]:
+    """A viewer, a recording of what it would show, both or none."""
+    if not view and record is None:
+        return []
+    from prism_vo.view.rerun_sink import RerunSink
 
-        sinks += [RerunSink(None, mapper)] if view else []
-        sinks += [RerunSink(record, mapper)] if record is not None else []
+    live = [RerunSink(None, mapper)] if view else []
+    return live if record is None else [*live, RerunSink(record, mapper)]
+
+
+def _sinks(folder: Path, report: bool, verbose: bool, log_json: bool, mapper: DenseSink | None) -> list[Sink]:
+    """Everybody else who looks on."""
+    sinks: list[Sink] = []
     if report:
         from prism_vo.report.sink import ReportSink
 

@@ -72,7 +72,11 @@ def densify(
     try:
         for first in range(0, count, CHUNK):
             begin, end = max(0, first - MARGIN), min(count, first + CHUNK + MARGIN)
-            frames = [load(k) for k in range(begin, end)]
+            frames = []
+            for k in range(begin, end):
+                frames.append(load(k))
+                if say is not None:
+                    say("decoding keyframes", k + 1, count)
             poses += [frame.T_view_world for frame in frames]
             maps = []
             for found in pool.map(partial(depth_map, frames=frames, grid=grid), range(len(frames))):

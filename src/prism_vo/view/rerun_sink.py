@@ -19,12 +19,15 @@ from prism_vo.report.pictures import CLASS_COLORS, depth_scale, sigma_scale
 from prism_vo.report.snapshots import selected_points, to_bytes
 from prism_vo.report.stages import STAGES
 from prism_vo.report.truth import own_alignment, truth_in_estimate
+from prism_vo.view.growing_map import GrowingMap, MapPart, NewKeyframe
 
 if TYPE_CHECKING:
+    from prism_vo.config import Config
     from prism_vo.dense_run import DenseSink
     from prism_vo.odometry import FrameReport, Odometry
     from prism_vo.optics.view import FocusedView
     from prism_vo.pipeline import RunResult
+    from prism_vo.sensor import Sensor
     from prism_vo.types import DecodedFrame
 
 LOCAL = "127.0.0.1"
@@ -54,7 +57,8 @@ def layout(rr: Any) -> Any:
     )
     curves = rrb.Vertical(
         rrb.TimeSeriesView(origin="eta", name="η"),
-        rrb.TimeSeriesView(origin="seconds", name="ms a stage"),
+        # compiling, in the first frames, takes seconds; the axis is for all the others
+        rrb.TimeSeriesView(origin="seconds", name="ms a stage", axis_y=rrb.ScalarAxis(range=(0.0, 200.0))),
         rrb.TimeSeriesView(origin="residual", name="tracking residual, grey"),
     )
     space = rrb.Spatial3DView(origin="world", name="path, window and map")
@@ -70,6 +74,7 @@ class RerunSink:
         """``dense``: who makes a dense map before this is told that the run has ended."""
         self.rr, self.recording = open_recording(record)
         self._dense = dense
+        self._map: GrowingMap | None = None
         self._path: list[Array] = []
         self._keyframes = 0
 
@@ -93,9 +98,17 @@ class RerunSink:
             rec.log("eta/eta", rr.Scalars(report.mapping.eta))
         if report.status in ("keyframe", "recovered"):
             self._keyframe(odometry)
+            self._grow(report, odometry)
+
+    def close(self) -> None:
+        """The run ended, if early too: nothing more of it is drawn."""
+        if self._map is not None:
+            self._map.abandon()
 
     def on_end(self, result: RunResult) -> None:
-        """Final path, truth in the same world, and the whole cloud."""
+        """Final path, truth in the same world, the whole cloud, and the dense map instead of its growing parts."""
+        if self._map is not None:
+            self._map.finish()
         final = result.trajectory.positions
         self.recording.log("world/path", self.rr.LineStrips3D([final], colors=[PATH_COLOR]))
         truth = truth_in_estimate(result.truth, own_alignment(result))
@@ -104,6 +117,7 @@ class RerunSink:
         self._cloud(result.odometry)
         if self._dense is not None and self._dense.map is not None:
             cloud, size = self._dense.map.cloud, self.rr.Radius.ui_points(2.0)
+            self.recording.log("world/map", self.rr.Clear(recursive=True))
             self.recording.log("world/map", self.rr.Points3D(cloud.points, colors=cloud.colors, radii=size))
         self.recording.flush()
         self.recording.disconnect()
@@ -132,9 +146,42 @@ class RerunSink:
             self._cloud(odometry)
         self._keyframes += 1
 
+    def _grow(self, report: FrameReport, odometry: Odometry) -> None:
+        """The dense map of a run that will have one, as far as it can be known."""
+        if self._dense is None or not odometry.variant.measures_depth:
+            return
+        if self._map is None:
+            self._map = GrowingMap(DepthReader(self._dense, odometry.config), self._show, self._hide)
+        poses = {k.frame_index: k.pose for k in odometry.window.keyframes}
+        self._map.add(NewKeyframe(report.index, report.time, report.segment, odometry.window.view, poses))
+
+    def _show(self, part: MapPart) -> None:
+        """At the time of its keyframe, which is set for the calling thread alone."""
+        rr, rec = self.rr, self.recording
+        rec.set_time("frame", sequence=part.index)
+        rec.set_time("time", duration=part.time)
+        points = rr.Points3D(part.points, colors=part.colors, radii=rr.Radius.ui_points(2.0))
+        rec.log(f"world/map/{part.index:06d}", points)
+
+    def _hide(self, index: int) -> None:
+        self.recording.log(f"world/map/{index:06d}", self.rr.Clear(recursive=True))
+
     def _cloud(self, odometry: Odometry) -> None:
         cloud, size = odometry.cloud(), self.rr.Radius.ui_points(1.5)
         self.recording.log("world/cloud", self.rr.Points3D(cloud.points, colors=cloud.colors, radii=size))
+
+
+class DepthReader:
+    """Frames of the recording again, with depth everywhere, by a sensor of its own."""
+
+    def __init__(self, dense: DenseSink, config: Config) -> None:
+        self._dense, self._config = dense, config
+        self._sensor: Sensor | None = None
+
+    def __call__(self, index: int) -> DecodedFrame:
+        """The sensor is made with the first frame."""
+        self._sensor = self._sensor or self._dense.sensor(self._config, index)
+        return self._sensor.dense(self._dense.find(index))
 
 
 def open_recording(record: Path | None) -> tuple[Any, Any]:
