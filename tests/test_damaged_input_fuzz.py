@@ -63,6 +63,7 @@ ALIASES = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         (ALIASES, "aliases"),
         ("[" * 100_000, "levels deep"),
         ("x: " + "9" * 5000, "characters"),
+        ("x: " + "9" * 57_000 + "x", "characters"),  # digits that a careless pattern splits in every way
         ("? [1]\n: 2", "key"),
         ("x: !!timestamp x", "YAML"),
     ],

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-from prism_vo.datasets import open_sequence
+from prism_vo.datasets import bag_unpacking, open_sequence
 from prism_vo.datasets.rosbag import decode_message
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import save_calibration
@@ -21,6 +21,7 @@ from prism_vo.simulate import preset_camera
 pytest.importorskip("rosbags")
 
 from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
@@ -54,10 +55,22 @@ STORE1, STORE2 = get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_HU
 
 
 def write_bag(
-    folder: Path, ros: int, pictures: list[np.ndarray[Any, Any]], topics: tuple[str, ...] = (TOPIC,)
+    folder: Path,
+    ros: int,
+    pictures: list[np.ndarray[Any, Any]],
+    topics: tuple[str, ...] = (TOPIC,),
+    compressed: str | None = None,
 ) -> str:
     store, name = (STORE1, "walk.bag") if ros == 1 else (STORE2, "walk")
-    writer: Any = Writer1(folder / name) if ros == 1 else Writer2(folder / name, version=9)
+    kind = StoragePlugin.MCAP if compressed == "chunks" else StoragePlugin.SQLITE3
+    writer: Any = (
+        Writer1(folder / name) if ros == 1 else Writer2(folder / name, version=9, storage_plugin=kind)
+    )
+    if ros == 1 and compressed is not None:
+        writer.set_compression(Writer1.CompressionFormat[compressed.upper()])
+    elif compressed is not None:
+        mode = CompressionMode[{"chunks": "STORAGE"}.get(compressed, compressed.upper())]
+        writer.set_compression(mode, CompressionFormat.ZSTD)
     with writer:
         for topic in topics:
             connection = writer.add_connection(topic, "sensor_msgs/msg/Image", typestore=store)
@@ -196,3 +209,38 @@ def test_topics_without_a_name_are_refused(tmp_path: Path, key: str, value: str)
     metadata.write_text(words)
     with pytest.raises(InputError, match="not a readable ROS bag"):
         open_sequence(folder)
+
+
+COMPRESSIONS = [(1, "bz2"), (1, "lz4"), (2, "message"), (2, "chunks")]
+
+
+@pytest.mark.parametrize(("ros", "compressed"), COMPRESSIONS)
+def test_compressed_pieces_are_unpacked(tmp_path: Path, ros: int, compressed: str) -> None:
+    pictures = images(2)
+    sequence = open_sequence(describe(tmp_path, write_bag(tmp_path, ros, pictures, compressed=compressed)))
+    assert all((sequence[k].image == picture).all() for k, picture in enumerate(pictures))
+
+
+@pytest.mark.parametrize(("ros", "compressed"), COMPRESSIONS)
+def test_a_piece_without_end_is_refused(
+    tmp_path: Path, ros: int, compressed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = describe(tmp_path, write_bag(tmp_path, ros, images(2), compressed=compressed))
+    monkeypatch.setattr(bag_unpacking, "LARGEST_PIECE", SIZE[0] * SIZE[1] // 2)
+    with pytest.raises(InputError, match=r"not a readable ROS bag \(a compressed piece is damaged or larger"):
+        open_sequence(folder)[0]
+
+
+def test_bags_compressed_as_a_whole_are_refused(tmp_path: Path) -> None:
+    folder = describe(tmp_path, write_bag(tmp_path, 2, images(2), compressed="file"))
+    with pytest.raises(InputError, match="compressed as a whole; unpack them first"):
+        open_sequence(folder)
+
+
+def test_a_word_where_files_are_listed_is_one_sentence(tmp_path: Path) -> None:
+    bag = tmp_path / write_bag(tmp_path, 2, images(2))
+    text = (bag / "metadata.yaml").read_text()
+    (bag / "metadata.yaml").write_text(re.sub(r"  files:.*?(?=\n  \w)", "  files: word", text, flags=re.S))
+    assert "files: word" in (bag / "metadata.yaml").read_text()
+    with pytest.raises(InputError, match="not a readable ROS bag"):
+        open_sequence(describe(tmp_path, "walk"))

@@ -25,13 +25,14 @@ class _Loader(yaml.SafeLoader):
         """One node, unless it is an alias (which can stand for any amount of memory) or nested too deeply."""
         if self.check_event(yaml.AliasEvent):
             raise self._refusal("aliases (*name) are not read; write the value out")
+        event = self.peek_event()  # before anybody asks what kind of value it is, which takes time
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_SCALAR:
+            raise self._refusal(f"a value of more than {LONGEST_SCALAR} characters")
         self.depth += 1
         if self.depth > DEEPEST:
             raise self._refusal(f"nested more than {DEEPEST} levels deep")
         node: yaml.Node | None = super().compose_node(parent, index)
         self.depth -= 1
-        if isinstance(node, yaml.ScalarNode) and len(node.value) > LONGEST_SCALAR:
-            raise self._refusal(f"a value of more than {LONGEST_SCALAR} characters")
         return node
 
     def _refusal(self, problem: str) -> yaml.YAMLError:
@@ -53,7 +54,7 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
 )
 
 

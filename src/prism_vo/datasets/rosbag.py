@@ -17,6 +17,7 @@ from prism_vo.arrays import Array
 from prism_vo.bounded.files import MB, shown
 from prism_vo.bounded.folder import inside
 from prism_vo.bounded.image_header import claimed
+from prism_vo.datasets.bag_unpacking import limit_unpacking
 from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
 from prism_vo.datasets.images import check_size, decoded, read_image
 from prism_vo.datasets.selection import SequencePart, part_of
@@ -154,7 +155,8 @@ class RosbagSequence:
     def _choose_topic(self, source: Path, wanted: str | None) -> str:
         reader = _reader(self.bag)
         topics = sorted({c.topic for c in reader.connections if c.msgtype in (IMAGE, COMPRESSED)})
-        reader.close()
+        with damage_named(self.bag):
+            reader.close()
         if wanted is not None and wanted in topics:
             return wanted
         listed = ", ".join(topics) or "none"
@@ -189,6 +191,7 @@ def _reader(bag: Path) -> Any:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise MissingExtraError("ROS bags need the package rosbags: pip install 'prism-vo[ros]'.") from error
+    limit_unpacking()
     description = bag / "metadata.yaml"  # of a ROS 2 bag
     if description.is_file() and description.stat().st_size > LARGEST_METADATA:
         raise InputError(
@@ -208,7 +211,8 @@ def damage_named(bag: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise InputError(f"{bag}: not a readable ROS bag ({type(error).__name__}).") from error
+        why = error if isinstance(error, InputError) else type(error).__name__
+        raise InputError(f"{bag}: not a readable ROS bag ({why}).") from error
 
 
 def decode_message(message: Any, source: str) -> NDArray[np.uint8] | NDArray[np.uint16]:

@@ -26,7 +26,7 @@ NominalKey = Literal[
 class Sensor(StrictModel):
     width: int = Field(ge=16, le=65536)
     height: int = Field(ge=16, le=65536)
-    pixel_size_um: float = Field(gt=0, le=1000)
+    pixel_size_um: float = Field(ge=0.1, le=1000)
     bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG"] | None = None
     bits: int | None = Field(default=None, ge=8, le=16)  # of a number in 16-bit files; None: found from them
 
@@ -38,8 +38,8 @@ class Distortion(StrictModel):
 
 
 class MainLens(StrictModel):
-    focal_length_mm: float = Field(gt=0, le=10_000)
-    mla_distance_mm: float = Field(gt=0, le=10_000)
+    focal_length_mm: float = Field(ge=0.1, le=10_000)
+    mla_distance_mm: float = Field(ge=0.01, le=10_000)
     principal_point_px: tuple[Place, Place]
     distortion: Distortion = Distortion()
 
@@ -54,7 +54,7 @@ class LensType(StrictModel):
 
 
 class MicroLenses(StrictModel):
-    sensor_distance_mm: float = Field(gt=0, le=1000)
+    sensor_distance_mm: float = Field(ge=0.001, le=1000)
     layout: Literal["hexagonal", "rectangular"] = "hexagonal"
     pitch_px: float = Field(gt=3, le=10_000)
     rotation_rad: float = Field(default=0.0, ge=-7, le=7)
