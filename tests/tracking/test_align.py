@@ -191,3 +191,52 @@ def test_waves_gradient_is_right() -> None:
     gx, gy = waves.gradient(x, y)
     np.testing.assert_allclose(gx, (waves.value(x + 1e-5, y) - waves.value(x - 1e-5, y)) / 2e-5, rtol=1e-6)
     np.testing.assert_allclose(gy, (waves.value(x, y + 1e-5) - waves.value(x, y - 1e-5)) / 2e-5, rtol=1e-6)
+
+
+def plain_normal_equations(image, level: Pinhole, reference: ReferencePixels, pose, noise, huber, cutoff):
+    """What the kernel does chunk by chunk, pixel by pixel in double precision."""
+    energy, visible, inliers, h, b = 0.0, 0, 0, np.zeros((6, 6)), np.zeros(6)
+    for ray_x, ray_y, q, variance, color in zip(*(column.astype(np.float64) for column in reference)):
+        p = pose[:3, :3] @ [ray_x, ray_y, 1.0] + pose[:3, 3] * q
+        if p[2] < 1e-3:
+            continue
+        x, y = p[:2] / p[2]
+        u, v = x * level.focal + level.cx, y * level.focal + level.cy
+        if not (1 <= u < image.shape[1] - 2 and 1 <= v < image.shape[0] - 2):
+            continue
+        visible += 1
+        column, row = int(u), int(v)
+        right, down = u - column, v - row
+        corners = image[row : row + 2, column : column + 2].astype(np.float64)
+        weights = np.outer([1 - down, down], [1 - right, right])
+        value, gx, gy = (weights[..., None] * corners).sum((0, 1)) * [1.0, level.focal, level.focal]
+        residual = value - color
+        if abs(residual) > cutoff:
+            energy += huber * (2 * cutoff - huber)
+            continue
+        inliers += 1
+        by_depth = (gx * (pose[0, 3] - x * pose[2, 3]) + gy * (pose[1, 3] - y * pose[2, 3])) / p[2]
+        robust = min(1.0, huber / max(abs(residual), 1e-9))
+        weight = robust * noise**2 / (noise**2 + by_depth**2 * variance)
+        energy += weight * residual**2 * (2.0 - robust)
+        by_point = np.array([gx, gy, -(gx * x + gy * y)])
+        place = np.array([x, y, 1.0])
+        jac = np.concatenate([by_point * q / p[2], np.cross(place, by_point)])
+        h += weight * np.outer(jac, jac)
+        b += weight * jac * residual
+    return energy, h, b, visible, inliers
+
+
+def test_kernel_agrees_with_its_plain_twin():
+    second, level, reference = problem(MOTION)
+    count = 150  # two whole chunks and a part of one
+    some = ReferencePixels(*(column[:: len(column) // count][:count].copy() for column in reference))
+    some.inv_depth[::11] = -40.0  # behind the camera or far out of view
+    some.color[:] += np.linspace(-3.0, 3.0, count, dtype=np.float32)
+    some.color[::7] += 60.0  # saturated
+    some.variance[:] = 1e-3
+    found = kernel(second, level, some, MOTION, huber=2.0, cutoff=20.0)
+    plain = plain_normal_equations(second, level, some, MOTION, 4.0, 2.0, 20.0)
+    assert found[3:] == plain[3:] and plain[4] < plain[3] < count
+    for one, other in zip(found[:3], plain[:3]):
+        assert np.abs(np.asarray(one) - other).max() < 2e-4 * np.abs(other).max()

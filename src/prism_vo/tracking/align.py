@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array, Floats
+from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.compiled import njit
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.scaling import damped_step
@@ -22,6 +22,7 @@ from prism_vo.tracking.brightness import Brightness
 
 SMALL_STEP_PX = 0.02  # image motion (at 1 m) below which an alignment has converged
 LARGEST_ROTATION = 1.0  # rad in one step: beyond it the linearisation says nothing
+CHUNK = 64  # reference pixels that go through the loops together
 LEAST_PIXELS = 10  # that must be visible for a residual to mean anything
 DAMPING = Damping(start=1e-3, fall=0.2, least=1e-7, least_after_refusal=1e-4, most=1e3)
 
@@ -68,6 +69,18 @@ class Warp(NamedTuple):
         )
 
 
+class _Seen(NamedTuple):
+    """A chunk of reference pixels in the frame; all (CHUNK,)."""
+
+    x: Floats  # normalised
+    y: Floats
+    inv_z: Floats
+    visible: Floats  # 1 or 0
+    right: Floats  # px beyond the pixel to the left
+    down: Floats  # px below the one above
+    at: Integers  # index of that pixel in the flat image
+
+
 @dataclass(frozen=True)
 class Alignment:
     """Where an alignment ended on a level."""
@@ -80,83 +93,115 @@ class Alignment:
     converged: bool
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _normal_equations(image, intrinsics, warp, reference, weights, h, b):  # type: ignore[no-untyped-def]
-    """Fill H (6, 6) and b (6); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²)."""
-    focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
-    ray_x, ray_y, inv_depth = reference.ray_x, reference.ray_y, reference.inv_depth
-    variance, color = reference.variance, reference.color
-    r, t, gain, offset = warp.rotation, warp.translation, warp.gain, warp.offset
-    huber, cutoff = weights.huber, weights.cutoff
-    height, width = image.shape[0], image.shape[1]
-    one = np.float32(1)
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
+def _project(warp, intrinsics, pixels, width, height, out):  # type: ignore[no-untyped-def]
+    """Where a chunk of reference pixels lies in the frame; those out of view are put at (1, 1) and marked."""
+    one, nearest = np.float32(1), np.float32(1e-3)
     right, bottom = np.float32(width - 2), np.float32(height - 2)
-    hh, bb = np.zeros((6, 6), np.float64), np.zeros(6, np.float64)
-    j = np.empty(6, np.float32)
-    acc, accb = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
-    energy, visible, inliers, pending = 0.0, 0, 0, 0
-    noise2 = weights.noise * weights.noise
-    for n in range(ray_x.shape[0]):
-        q = inv_depth[n]
-        z = r[2, 0] * ray_x[n] + r[2, 1] * ray_y[n] + r[2, 2] + t[2] * q
-        if z < np.float32(1e-3):
-            continue
+    focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
+    r, t = warp.rotation, warp.translation
+    (r00, r01, r02), (r10, r11, r12) = (r[0, 0], r[0, 1], r[0, 2]), (r[1, 0], r[1, 1], r[1, 2])
+    (r20, r21, r22), (t0, t1, t2) = (r[2, 0], r[2, 1], r[2, 2]), (t[0], t[1], t[2])
+    ray_x, ray_y, inv_depth = pixels.ray_x, pixels.ray_y, pixels.inv_depth
+    for k in range(len(ray_x)):
+        z = r20 * ray_x[k] + r21 * ray_y[k] + r22 + t2 * inv_depth[k]
         inv_z = one / z
-        x = (r[0, 0] * ray_x[n] + r[0, 1] * ray_y[n] + r[0, 2] + t[0] * q) * inv_z
-        y = (r[1, 0] * ray_x[n] + r[1, 1] * ray_y[n] + r[1, 2] + t[1] * q) * inv_z
+        x = (r00 * ray_x[k] + r01 * ray_y[k] + r02 + t0 * inv_depth[k]) * inv_z
+        y = (r10 * ray_x[k] + r11 * ray_y[k] + r12 + t1 * inv_depth[k]) * inv_z
         px, py = x * focal + cx, y * focal + cy
-        if not (px >= one and py >= one and px < right and py < bottom):
-            continue
-        visible += 1
-        ix, iy = int(px), int(py)
-        fx, fy = px - np.float32(ix), py - np.float32(iy)
+        inside = (z >= nearest) & (px >= one) & (py >= one) & (px < right) & (py < bottom)
+        px, py = px if inside else one, py if inside else one
+        out.x[k], out.y[k], out.inv_z[k] = x, y, inv_z
+        out.visible[k] = one if inside else np.float32(0)
+        column, row = np.int32(px), np.int32(py)
+        out.right[k], out.down[k] = px - np.float32(column), py - np.float32(row)
+        out.at[k] = (row * np.int32(width) + column) * np.int32(3)
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
+def _look_up(flat, width, seen, count, value, gx, gy):  # type: ignore[no-untyped-def]
+    """Intensity and gradient between four pixels each. Unsigned indices spare the test for negative ones."""
+    one, below = np.float32(1), np.uint64(3 * width)
+    c1, c2, c3, c4, c5 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
+    for k in range(count):
+        fx, fy = seen.right[k], seen.down[k]
         w11 = fx * fy
         w10, w01 = fy - w11, fx - w11
         w00 = one - fx - fy + w11
-        p00, p01, p10, p11 = image[iy, ix], image[iy, ix + 1], image[iy + 1, ix], image[iy + 1, ix + 1]
-        value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
-        res = value - gain * color[n] - offset
-        size = abs(res)
-        if size > cutoff:
-            energy += huber * (2.0 * cutoff - huber)
-            continue
-        inliers += 1
-        gx = (w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]) * focal
-        gy = (w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]) * focal
-        dq = (gx * (t[0] - x * t[2]) + gy * (t[1] - y * t[2])) * inv_z
-        robust = one if size <= huber else huber / size
-        certain = noise2 / (noise2 + dq * dq * variance[n])
-        energy += certain * robust * res * res * (np.float32(2) - robust)
-        w = robust * certain
-        near = q * inv_z
-        j[0], j[1], j[2] = gx * near, gy * near, -(gx * x + gy * y) * near
-        j[3] = -gx * x * y - gy * (one + y * y)
-        j[4] = gx * (one + x * x) + gy * x * y
-        j[5] = gy * x - gx * y
+        a = np.uint64(seen.at[k])
+        d = a + below
+        value[k] = w00 * flat[a] + w01 * flat[a + c3] + w10 * flat[d] + w11 * flat[d + c3]
+        gx[k] = w00 * flat[a + c1] + w01 * flat[a + c4] + w10 * flat[d + c1] + w11 * flat[d + c4]
+        gy[k] = w00 * flat[a + c2] + w01 * flat[a + c5] + w10 * flat[d + c2] + w11 * flat[d + c5]
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _normal_equations(image, intrinsics, warp, reference, weights, h, b):  # type: ignore[no-untyped-def]
+    """Fill H (6, 6) and b (6); returns (energy, visible, inliers). Weights: Huber · σ²/(σ² + (∂r/∂q)² σ_q²).
+
+    Chunks of pixels go through short loops (places, memory, Jacobians, sums): all but the second vectorise. Sums of a
+    chunk are float32, those across chunks float64. The slow twin is in the tests.
+    """
+    zero, one, two = np.float32(0), np.float32(1), np.float32(2)
+    focal, huber, cutoff = intrinsics.focal, weights.huber, weights.cutoff
+    gain, offset, noise2 = warp.gain, warp.offset, weights.noise * weights.noise
+    t0, t1, t2 = warp.translation[0], warp.translation[1], warp.translation[2]
+    saturated = huber * (two * cutoff - huber)
+    height, width = image.shape[0], image.shape[1]
+    flat = image.reshape(height * width * 3)
+    work = np.empty((9, CHUNK), np.float32)
+    seen = _Seen(work[0], work[1], work[2], work[3], work[4], work[5], np.empty(CHUNK, np.int32))
+    value, grad_x, grad_y = work[6], work[7], work[8]
+    jac, weighted = np.zeros((7, CHUNK), np.float32), np.zeros((6, CHUNK), np.float32)
+    sums = np.zeros((6, 7))
+    totals = np.zeros(3)  # energy, visible, inliers
+    for first in range(0, reference.ray_x.shape[0], CHUNK):
+        last = min(first + CHUNK, reference.ray_x.shape[0])
+        q, variance, color = (
+            reference.inv_depth[first:last],
+            reference.variance[first:last],
+            reference.color[first:last],
+        )
+        chunk = ReferencePixels(reference.ray_x[first:last], reference.ray_y[first:last], q, variance, color)
+        _project(warp, intrinsics, chunk, width, height, seen)
+        _look_up(flat, width, seen, last - first, value, grad_x, grad_y)
+        some_energy, some_visible, some_inliers = zero, zero, zero
+        for k in range(last - first):
+            res = value[k] - gain * color[k] - offset
+            size = abs(res)
+            x, y, inv_z, in_view = seen.x[k], seen.y[k], seen.inv_z[k], seen.visible[k]
+            gx, gy = grad_x[k] * focal, grad_y[k] * focal
+            dq = (gx * (t0 - x * t2) + gy * (t1 - y * t2)) * inv_z
+            robust = huber / max(size, huber)
+            w = robust * noise2 / (noise2 + dq * dq * variance[k])
+            counts = in_view > zero and size <= cutoff
+            w = w if counts else zero
+            some_energy += w * res * res * (two - robust) if counts else in_view * saturated
+            some_visible += in_view
+            some_inliers += one if counts else zero
+            near = q[k] * inv_z
+            jac[0, k], jac[1, k], jac[2, k] = gx * near, gy * near, -(gx * x + gy * y) * near
+            jac[3, k], jac[4, k] = -gx * x * y - gy * (one + y * y), gx * (one + x * x) + gy * x * y
+            jac[5, k], jac[6, k] = gy * x - gx * y, res
+            for c in range(6):  # out of view a place may be infinite
+                jac[c, k] = jac[c, k] if counts else zero
+                weighted[c, k] = w * jac[c, k]
+        weighted[:, last - first :] = zero
+        totals[0] += some_energy
+        totals[1] += some_visible
+        totals[2] += some_inliers
         for c in range(6):
-            wj = w * j[c]
-            accb[c] += wj * res
-            for d in range(c, 6):
-                acc[c, d] += wj * j[d]
-        pending += 1
-        if pending == 128:  # float32 sums of a block, float64 across blocks
-            for c in range(6):
-                bb[c] += accb[c]
-                accb[c] = 0
-                for d in range(c, 6):
-                    hh[c, d] += acc[c, d]
-                    acc[c, d] = 0
-            pending = 0
+            for d in range(c, 7):
+                total = zero
+                for k in range(CHUNK):
+                    total += weighted[c, k] * jac[d, k]
+                sums[c, d] += total
     for c in range(6):
-        bb[c] += accb[c]
+        b[c] = sums[c, 6]
         for d in range(c, 6):
-            hh[c, d] += acc[c, d]
-    for c in range(6):
-        b[c] = bb[c]
-        for d in range(c, 6):
-            h[c, d] = hh[c, d]
-            h[d, c] = hh[c, d]
-    return energy, visible, inliers
+            h[c, d] = sums[c, d]
+            h[d, c] = sums[c, d]
+    return totals[0], int(totals[1]), int(totals[2])
 
 
 @dataclass(frozen=True)

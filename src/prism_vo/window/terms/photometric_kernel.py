@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.compiled import njit
 from prism_vo.points.pattern import IN, NONE, OUTLIER, OUTSIDE, PATTERN
+from prism_vo.prefetch import LINE, prefetch
 from prism_vo.window.keyframe import BLOCK
+
+AHEAD = 4  # points whose patterns are asked for before they are read
+REACH, ROWS = 2, 6  # px: of the pattern to each side, and of what interpolation reads of it
 
 
 class Patterns(NamedTuple):
@@ -50,15 +54,37 @@ class Sums(NamedTuple):
     h_pair: Array  # (K, K, 8, 8) of relative pose and brightness of each pair
     b_pair: Array  # (K, K, 8)
     h_cross: Array  # (N, 8K or more)
-    h_points: Array  # (N,), set
-    b_points: Array  # (N,), set
+    h_points: Array  # (N,)
+    b_points: Array  # (N,)
 
     @classmethod
     def zeros(cls, frames: int, h_cross: Array) -> Sums:
         """Room for K = ``frames`` keyframes and the points of ``h_cross``."""
         pairs = (frames, frames, BLOCK)
         count = len(h_cross)
-        return cls(np.zeros((*pairs, BLOCK)), np.zeros(pairs), h_cross, np.empty(count), np.empty(count))
+        return cls(np.zeros((*pairs, BLOCK)), np.zeros(pairs), h_cross, np.zeros(count), np.zeros(count))
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
+def _ask_for(flat, width, height, intrinsics, rotation, translation, points, n, j):  # type: ignore[no-untyped-def]
+    """The pattern of point ``n`` in target ``j`` will be read soon."""
+    focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
+    r, t = rotation[points.host[n], j], translation[points.host[n], j]
+    px, py, q = (points.u[n] - cx) / focal, (points.v[n] - cy) / focal, np.float32(points.inv_depth[n])
+    inv_z = focal / (r[2, 0] * px + r[2, 1] * py + r[2, 2] + t[2] * q)
+    x = (r[0, 0] * px + r[0, 1] * py + r[0, 2] + t[0] * q) * inv_z + cx - np.float32(REACH)
+    y = (r[1, 0] * px + r[1, 1] * py + r[1, 2] + t[1] * q) * inv_z + cy - np.float32(REACH)
+    if (
+        x >= np.float32(0)
+        and y >= np.float32(0)
+        and x < np.float32(width - ROWS)
+        and y < np.float32(height - ROWS)
+    ):
+        at = (np.uint64(y) * np.uint64(width) + np.uint64(x)) * np.uint64(3)
+        for _ in range(ROWS):
+            prefetch(flat, at)
+            prefetch(flat, at + np.uint64(LINE))
+            at += np.uint64(3) * np.uint64(width)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -67,7 +93,8 @@ def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, f
 
     ``images`` (S, h, w, 3) float32: intensity and gradients of each slot; ``slot`` (K,): window position → slot;
     ``now``, ``first``: PairGeometry at the current state and at first estimates. Image gradients are taken at the
-    current state, geometry at the centre of the pattern at first estimates.
+    current state, geometry at the centre of the pattern at first estimates. One target after the other: what slows
+    this down is memory, and so the points of a host read one image from top to bottom.
     """
     rotation, translation, brightness = now.rotation, now.translation, now.brightness
     rotation0, translation0, brightness0 = first.rotation, first.translation, first.brightness
@@ -95,18 +122,20 @@ def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, f
     stride, three = np.uint64(width), np.uint64(3)
     c1, c2, c3, c4, c5 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
     total = np.float64(0.0)
-    for n in range(host.shape[0]):
-        i = host[n]
-        q = np.float32(inv_depth[n])
-        rx, ry = (u[n] - cx) * inv_focal, (v[n] - cy) * inv_focal
-        sum_h, sum_b = 0.0, 0.0
-        for j in range(frames):
+    for j in range(frames):
+        flat = planes[slot[j]]  # intensity, d/dx, d/dy of pixel after pixel
+        for n in range(host.shape[0]):
+            later = n + AHEAD
+            if later < host.shape[0] and state[later, j] != NONE and host[later] != j:
+                _ask_for(flat, width, height, intrinsics, rotation, translation, points, later, j)
+            i = host[n]
             if state[n, j] == NONE or j == i:
                 continue
+            q = np.float32(inv_depth[n])
+            rx, ry = (u[n] - cx) * inv_focal, (v[n] - cy) * inv_focal
             r, t = rotation[i, j], translation[i, j]
             e, b_i, b_j = brightness[i, j, 0], brightness[i, j, 1], brightness[i, j, 2]
             e0, b_i0 = brightness0[i, j, 0], brightness0[i, j, 1]
-            flat = planes[slot[j]]  # intensity, d/dx, d/dy of pixel after pixel
             sxx, sxy, syy, sxr, syr = zero, zero, zero, zero, zero
             sxa, sya, sxb, syb, saa, sab, sbb, sar, sbr = zero, zero, zero, zero, zero, zero, zero, zero, zero
             res_energy = zero
@@ -205,8 +234,8 @@ def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, f
             bp[7] += sbr
             cross[6] = sxa * duq + sya * dvq
             cross[7] = sxb * duq + syb * dvq
-            sum_h += duq * (sxx * duq + sxy * dvq) + dvq * (sxy * duq + syy * dvq)
-            sum_b += duq * sxr + dvq * syr
+            h_depth[n] += duq * (sxx * duq + sxy * dvq) + dvq * (sxy * duq + syy * dvq)
+            b_depth[n] += duq * sxr + dvq * syr
             ad = adjoint0[i, j]
             for c in range(6):
                 h_cross[n, j * 8 + c] += cross[c]
@@ -218,6 +247,4 @@ def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, f
             h_cross[n, i * 8 + 6] -= cross[6]
             h_cross[n, j * 8 + 7] += cross[7]
             h_cross[n, i * 8 + 7] -= e0 * cross[7]
-        h_depth[n] = sum_h
-        b_depth[n] = sum_b
     return total
