@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.decode``: accuracy of the decoder, time of its stages, growth with the image.
 
-Accuracy needs no other data than our simulator; ``--recording FOLDER`` adds a recording with exact depth and
-reference images (folders ``depth/`` and ``reference/``). Times are the least of several runs.
+Accuracy needs no other data than our simulator; ``--recording FOLDER …`` adds recordings with exact depth and
+reference images (folders ``depth/`` and ``reference/``), ``--no-simulated`` leaves our own rows out. Times are the
+least of several runs.
 """
 
 from __future__ import annotations
@@ -122,15 +123,16 @@ def print_times(sides: tuple[int, ...], threads: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--recording", type=Path)
+    parser.add_argument("--recording", type=Path, nargs="+", default=[])
+    parser.add_argument("--no-simulated", action="store_true")
     parser.add_argument("--sides", type=int, nargs="*", default=SIDES)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-accuracy", action="store_true")
     arguments = parser.parse_args()
     if not arguments.no_accuracy:
         print(HEADER + "\n|" + "---|" * 10)
-        rows = recorded_rows(arguments.recording) if arguments.recording else iter(())
-        for row in chain(rows, simulated_rows()):
+        recorded = chain.from_iterable(map(recorded_rows, arguments.recording))
+        for row in chain(recorded, () if arguments.no_simulated else simulated_rows()):
             print(row, flush=True)
     if arguments.sides:
         print_times(tuple(arguments.sides), arguments.threads)
