@@ -114,6 +114,11 @@ class Window(WindowContents):
         return self.keyframes[0].fixed
 
     @property
+    def is_filling(self) -> bool:
+        """Whether it has had no more keyframes yet than it can hold."""
+        return self.next_id - self.first_id <= self.config.keyframes
+
+    @property
     def focus_is_settled(self) -> bool:
         """Whether it is known that the focus was right from the start, or nobody asks."""
         return self.model.focus is None or self.focus_watch.trusted
