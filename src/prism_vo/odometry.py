@@ -153,7 +153,7 @@ class Odometry:
             if self.places is not None:
                 self.places.rescale(change.rescaling.first, change.rescaling.factor)
         with self.watch("refine"):
-            if self.window.is_filling:  # depths of the first keyframe become better with each of the next ones
+            if self.window.is_filling:  # the first depths become better every time
                 self.map.unrefined.again()
             undecided = not self.window.focus_is_settled or self.window.holds_its_first
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
