@@ -13,6 +13,7 @@ from prism_vo.errors import ConfigError, InputError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.simulate import SimulateOptions, Simulation, simulate_sequence
 from prism_vo.simulate.baseline import DEPTH_SCALE, depth_camera
+from prism_vo.simulate.user_mesh import load_mesh_scene
 
 SMALL = SimulateOptions(
     camera="mini", frames=4, truth_every=2, exposure_change=0.5, motion_blur=0.4, baselines=True
@@ -103,6 +104,14 @@ def test_own_meshes_can_be_filmed(tmp_path, suffix):
     raw = simulation.raw(simulation.renderer(), 0, 1.0)
     assert np.isfinite(depth).mean() > 0.2
     assert raw.std() > 5
+
+
+def test_faces_given_many_times_are_met_once(tmp_path):
+    box = trimesh.creation.box()
+    again = trimesh.Trimesh(box.vertices, np.tile(box.faces, (50, 1)), process=False)
+    again.export(tmp_path / "box.obj")
+    scene = load_mesh_scene(tmp_path / "box.obj")
+    assert sum(len(corners) for corners in scene.still.corners) == len(box.faces)
 
 
 def test_damaged_or_missing_meshes_are_one_sentence(tmp_path):

@@ -40,8 +40,11 @@ def load_mesh_scene(path: Path) -> Scene:
     turn = np.diag([1.0, -1.0, -1.0]) if kind in (".glb", ".gltf") else np.eye(3)
     try:
         loaded = trimesh.load_scene(io.BytesIO(data), file_type=kind[1:], resolver=_Beside(path))
-        parts = [part for part in loaded.dump() if len(getattr(part, "faces", ()))]
+        parts: list[Any] = [part for part in loaded.dump() if len(getattr(part, "faces", ()))]
         for index, part in enumerate(parts):
+            part.update_faces(
+                part.unique_faces()
+            )  # a ray meets all that lie in one place: thousands take minutes
             _add_part(builder, layers, part, index, turn)
     except InputError:
         raise
