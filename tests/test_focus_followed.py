@@ -16,6 +16,7 @@ from prism_vo.pipeline import RunResult
 from prism_vo.simulate import CATALOGUE, Renderer, build_scene, plan
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame
+from prism_vo.window.focus_watch import FocusEstimate
 
 FRAMES, SIGMA = 40, 1e-3
 FOCUS = FocusModel.of(VIEW, CAMERA)
@@ -124,3 +125,15 @@ def test_a_verdict_is_not_repeated_where_images_show_nothing(monkeypatch: pytest
     shift = window.focus_shift
     assert window._follow_focus((np.eye(1), np.zeros(1))) is None
     assert window.focus_watch.verdict == "as it was" and window.focus_shift == shift
+
+
+def test_what_is_held_is_as_wrong_as_images_and_file_say_together() -> None:
+    """Images that cannot contradict a file still say that it may be wrong: σ is about the value that is used."""
+    window = run_with(FRAMES).odometry.window
+    assert not window.focus_is_free and window.focus_seen is not None and window.model.focus is not None
+    file, images = window.model.focus.known.sigma, window.model.focus.known.sigma
+    for off in (0.0, 2.0 * images):
+        window.focus_seen = FocusEstimate(off, images)
+        seen = window.focus_report()
+        assert seen is not None and seen.shift == 0.0
+        assert seen.sigma == pytest.approx(np.hypot(file / np.sqrt(2.0), off / 2.0))

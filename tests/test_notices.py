@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prism_vo.notices import agreement_rows, contradiction
+from prism_vo.notices import agreement_rows, contradiction, focus_notices
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
 from prism_vo.window.agreement import DepthAgreement
+from prism_vo.window.report import FocusReport
 
 CAMERA = PlenopticCamera.from_calibration(preset_camera("mini"))
 W, KAPPA = CAMERA.view("central").w_infinity, CAMERA.view("central").kappa
@@ -62,3 +64,16 @@ def test_nominal_optics_have_no_focus_that_could_have_moved() -> None:
     nominal = CAMERA.calibration.model_copy(update={"nominal": ("focal_length_mm",)})
     sentence = contradiction(reports(0.05), PlenopticCamera.from_calibration(nominal))  # type: ignore[arg-type]
     assert sentence is not None and "nominal optics do not fit" in sentence and f"not {W:.3f}" in sentence
+
+
+@pytest.mark.parametrize(("sigma", "said"), [(1e-3, False), (4e-2, True)])
+def test_a_focus_that_images_do_not_show_is_named_with_what_hangs_on_it(sigma: float, said: bool) -> None:
+    seen = reports(0.0)
+    for report in seen:
+        report.index, report.mapping.focus = 0, FocusReport(0.0, sigma, "as it was")
+    sentences = focus_notices(seen, CAMERA)  # type: ignore[arg-type]
+    assert len(sentences) == said
+    if said:
+        model = FocusModel.of(CAMERA.view("central"), CAMERA)
+        percent = 100 * abs(model.slopes(0.0).w_infinity) * sigma * 2.0 / KAPPA
+        assert "± 40.0 µm" in sentences[0] and f"known to {percent:.0f} % only" in sentences[0]

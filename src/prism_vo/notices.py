@@ -11,12 +11,14 @@ from prism_vo.odometry import FrameReport
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.window.agreement import DepthAgreement
+from prism_vo.window.report import FocusReport
 
 SURE = 3.0  # standard deviations
 # what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
+VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
 
 def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> list[str]:
@@ -47,7 +49,19 @@ def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> li
                 f"{depth:.2g} m are corrected by {percent:.1f} %; camera_refined.yaml has the new focus."
             )
         before = last.shift
-    return sentences
+    return sentences + _vague(model, followed[-1][1], depth)
+
+
+def _vague(model: FocusModel, last: FocusReport, depth: float) -> list[str]:
+    """A sentence if the images neither confirm nor contradict the focus of the camera file, and distances hang on it."""
+    relative = abs(model.slopes(0.0).w_infinity) * last.sigma * depth / model.view.kappa
+    if last.shift != 0.0 or relative < VAGUE:
+        return []
+    return [
+        f"The images do not show well whether the focus is that of the camera file (± {MICRO * last.sigma:.1f} µm), so "
+        f"distances near {depth:.2g} m are known to {100 * relative:.0f} % only: record something nearer, or calibrate "
+        "and let the file state its uncertainty."
+    ]
 
 
 def _usual_depth(reports: Iterable[FrameReport]) -> float:

@@ -159,10 +159,14 @@ class Window(WindowContents):
         """The focus as it is known now; None: it is not estimated."""
         if self.model.focus is None:
             return None
-        information = self.focus_prior().information / self.balance.noise2
-        if self.focus_seen is not None:
-            information += self.focus_seen.sigma**-2
-        return FocusReport(self.focus_shift, information**-0.5, self.focus_watch.verdict)
+        known = self.focus_prior().information / self.balance.noise2
+        if self.focus_seen is None:
+            return FocusReport(self.focus_shift, known**-0.5, self.focus_watch.verdict)
+        seen = self.focus_seen.sigma**-2
+        sigma, likely = (known + seen) ** -0.5, self.focus_seen.shift * seen / (known + seen)
+        if not self.focus_is_free:  # what is held is wrong by what images and file together would change in it
+            sigma = float(np.hypot(sigma, likely - self.focus_shift))
+        return FocusReport(self.focus_shift, sigma, self.focus_watch.verdict)
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
