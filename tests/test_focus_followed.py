@@ -12,6 +12,7 @@ from decoded_frames import CAMERA, VIEW, FrameList, frame_of
 
 from prism_vo import Config, run
 from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.lens import LensModel
 from prism_vo.pipeline import RunResult
 from prism_vo.simulate import CATALOGUE, Renderer, build_scene, plan
 from prism_vo.trajectory import Trajectory
@@ -137,3 +138,31 @@ def test_what_is_held_is_as_wrong_as_images_and_file_say_together() -> None:
         seen = window.focus_report()
         assert seen is not None and seen.shift == 0.0
         assert seen.sigma == pytest.approx(np.hypot(file / np.sqrt(2.0), off / 2.0))
+
+
+def test_a_wrong_focal_length_is_found_on_request_and_written() -> None:
+    """A file with optics that nobody measured: focal length wrong by 3 %, principal point by 6 px."""
+    frames, truth = recording()
+    model, scale = LensModel.of(CAMERA), CAMERA.tf_scale
+    wrong = model.moved(VIEW, np.array([0.03, 6.0 / scale, 0.0]))
+    file = model.refined(CAMERA.calibration, wrong, model.sigma)
+    file = file.model_copy(update={"uncertainty": None, "nominal": ("focal_length_mm",)})
+    runs = {}
+    for calibrate in ("focus", "all"):
+        source = FrameList([replace(f, view=wrong) for f in frames], truth, camera=type(CAMERA)(file))
+        runs[calibrate] = run(source, replace(Config(), calibrate=calibrate))  # type: ignore[arg-type]
+    found = runs["all"].odometry.window.lens_report()
+    assert found is not None and found.free[0]
+    assert abs(found.numbers[0] + 0.03) < 3 * found.sigma[0] < 0.03
+    assert abs(found.numbers[1] + 6.0 / scale) < 3 * found.sigma[1]
+    before, after = (runs[key].metrics for key in ("focus", "all"))
+    assert before is not None and after is not None
+    assert after.sim3.rmse_t < 0.5 * before.sim3.rmse_t
+    (notice,) = (n for n in runs["all"].notices if n.startswith("The lens"))
+    assert f"focal length {100 * found.numbers[0]:+.2f}" in notice
+    refined = runs["all"].odometry.refined_camera()
+    assert refined is not None and refined.uncertainty is not None
+    assert {"F_px", "c_x_px", "c_y_px", "w_infinity"} <= set(refined.uncertainty)
+    again = type(CAMERA)(refined).view("central")
+    assert again.focal_px == pytest.approx(runs["all"].odometry.window.view.focal_px, rel=1e-12)
+    assert runs["focus"].odometry.window.lens_report() is None

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prism_vo.notices import agreement_rows, contradiction, focus_notices
+from prism_vo.notices import agreement_rows, contradiction, focus_notices, lens_notices
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
 from prism_vo.window.agreement import DepthAgreement
-from prism_vo.window.report import FocusReport
+from prism_vo.window.report import FocusReport, LensReport
 
 CAMERA = PlenopticCamera.from_calibration(preset_camera("mini"))
 W, KAPPA = CAMERA.view("central").w_infinity, CAMERA.view("central").kappa
@@ -77,3 +77,14 @@ def test_a_focus_that_images_do_not_show_is_named_with_what_hangs_on_it(sigma: f
         model = FocusModel.of(CAMERA.view("central"), CAMERA)
         percent = 100 * abs(model.slopes(0.0).w_infinity) * sigma * 2.0 / KAPPA
         assert "± 40.0 µm" in sentences[0] and f"known to {percent:.0f} % only" in sentences[0]
+
+
+@pytest.mark.parametrize(("found", "said"), [(0.002, False), (0.005, True)])
+def test_a_lens_that_is_not_the_one_of_the_file_is_named(found: float, said: bool) -> None:
+    seen = reports(0.0)
+    for report in seen:
+        sigma, free = np.array([1e-3, 0.5, 0.5]), np.ones(3, bool)
+        report.mapping.lens = LensReport(np.array([found, 0.1, -0.2]), sigma, free)
+    sentences = lens_notices(seen, CAMERA)  # type: ignore[arg-type]
+    assert len(sentences) == said
+    assert not said or "focal length +0.50 ± 0.10 %" in sentences[0]

@@ -76,8 +76,9 @@ class Config:
 
     # full: with depth terms; plenoptic: depth only to start; pinhole: no depth
     variant: Literal["full", "plenoptic", "pinhole"] = "full"
-    # focus: the focus of the day is estimated with everything else; off: the camera file is taken as exact
-    calibrate: Literal["off", "focus"] = "focus"
+    # focus: the focus of the day is estimated with everything else; all: focal length and principal point, too, where
+    # images know them better than the camera file; off: the file is taken as exact
+    calibrate: Literal["off", "focus", "all"] = "focus"
     # on: places seen before are recognised, so that loops are closed, tracking is found again anywhere, segments are
     # joined, for a fifth more processor time; off: odometry alone, as in the paper's drift protocol
     loops: bool = False

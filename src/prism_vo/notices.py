@@ -53,7 +53,7 @@ def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> li
 
 
 def _vague(model: FocusModel, last: FocusReport, depth: float) -> list[str]:
-    """A sentence if the images neither confirm nor contradict the focus of the camera file, and distances hang on it."""
+    """A sentence if images neither confirm nor contradict the focus of the camera file, and distances hang on it."""
     relative = abs(model.slopes(0.0).w_infinity) * last.sigma * depth / model.view.kappa
     if last.shift != 0.0 or relative < VAGUE:
         return []
@@ -61,6 +61,19 @@ def _vague(model: FocusModel, last: FocusReport, depth: float) -> list[str]:
         f"The images do not show well whether the focus is that of the camera file (± {MICRO * last.sigma:.1f} µm), so "
         f"distances near {depth:.2g} m are known to {100 * relative:.0f} % only: record something nearer, or calibrate "
         "and let the file state its uncertainty."
+    ]
+
+
+def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> list[str]:
+    """A sentence if focal length or principal point are not those of the camera file."""
+    found = [r.mapping.lens for r in reports if r.mapping is not None and r.mapping.lens is not None]
+    if not found or not (np.abs(found[-1].numbers) > SURE * found[-1].sigma).any():
+        return []
+    scale = np.array([100.0, camera.tf_scale, camera.tf_scale])  # %, raw px
+    (focal, x, y), (s_focal, s_x, s_y) = scale * found[-1].numbers, scale * found[-1].sigma
+    return [
+        f"The lens is not the one of the camera file: focal length {focal:+.2f} ± {s_focal:.2f} %, principal point "
+        f"{x:+.1f} ± {s_x:.1f} and {y:+.1f} ± {s_y:.1f} px (raw); camera_refined.yaml has it."
     ]
 
 

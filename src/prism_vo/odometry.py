@@ -15,13 +15,14 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
-from prism_vo.errors import expect
+from prism_vo.errors import ConfigError, expect
 from prism_vo.frame_report import FrameReport, Status
 from prism_vo.lightfield import Decoder
 from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.lens import LensModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
 from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
@@ -68,6 +69,10 @@ class Odometry:
         self.variant = VARIANTS[self.config.variant]
         self.sensor: Sensor = sensor or Decoder(camera, self.config.decode, white=white)
         self.view = self.sensor.view
+        if self.config.calibrate == "all" and self.view.name != "central":
+            raise ConfigError(
+                "--calibrate all needs the central view: leave decode.view and totally_focused.view at central."
+            )
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
         measure = partial(self.variant.measure, self.sensor)
@@ -264,8 +269,10 @@ class Odometry:
         return self._report(frame, "lost", track, None, verdict)
 
     def _new_window(self, first_id: int) -> Window:
-        focus = FocusModel.of(self.view, self.camera) if self.config.calibrate == "focus" else None
-        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus), first_id)
+        calibrate = self.config.calibrate
+        focus = None if calibrate == "off" else FocusModel.of(self.view, self.camera)
+        lens = LensModel.of(self.camera) if calibrate == "all" else None
+        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus, lens), first_id)
 
     def _new_places(self, threads: bool, known: KnownPlaces | None) -> Places | None:
         """None: odometry alone, or a variant without metric depth."""
@@ -326,11 +333,14 @@ class Odometry:
         return self.map.keyframe_trajectory(self.view)
 
     def refined_camera(self) -> Calibration | None:
-        """The camera file with the focus of this run and how well it is known; None: it was not looked at."""
-        seen = self.window.focus_report()
+        """The camera file with what this run found of it and how well that is known; None: it was not looked at."""
+        seen, lens = self.window.focus_report(), self.window.lens_report()
         if seen is None or self.window.model.focus is None:
             return None
-        return self.window.model.focus.refined(seen.shift, seen.sigma)
+        refined = self.window.model.focus.refined(seen.shift, seen.sigma)
+        if lens is None or self.window.model.lens is None:
+            return refined
+        return self.window.model.lens.refined(refined, self.window.view, lens.sigma)
 
     def cloud(self) -> PointCloud:
         """All map points so far, in the world frame, with σ of their depth."""

@@ -32,7 +32,7 @@ from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 from prism_vo.notebook.html import card, path_drawing
-from prism_vo.notices import focus_notices
+from prism_vo.notices import focus_notices, lens_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
@@ -103,7 +103,8 @@ class RunResult:
         camera = self.odometry.camera
         metric = metric_notice(camera.calibration)
         problems = self.check.problems() if self.check is not None else []
-        optics = [*([] if metric is None else [metric]), *focus_notices(self.reports, camera)]
+        optics = [] if metric is None else [metric]
+        optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
         return [*problems, *optics, *self.remarks]
 
     @property

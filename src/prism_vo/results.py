@@ -212,6 +212,7 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
             "scale_sigma": None if np.isnan(m.scale_sigma) else m.scale_sigma,
             "w_infinity": None if m.agreement is None else m.agreement.intercept,
             "w_infinity_sigma": None if m.agreement is None else m.agreement.intercept_sigma,
+            "lens": None if m.lens is None else [*m.lens.numbers.tolist(), *m.lens.sigma.tolist()],
         }
     out["seconds"] = {stage: round(value, 6) for stage, value in report.seconds.items()}
     return {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in out.items()}

@@ -15,6 +15,7 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.errors import CalibrationError
 from prism_vo.optics.calibration import Calibration
+from prism_vo.optics.lens import lengths_of
 
 NAMES = ("F_px", "c_x_px", "c_y_px", "A0", "A1", "B0", "B1", "w_infinity", "kappa_m")
 FOCAL, CX, CY, A0, A1, B0, B1, W, KAPPA = range(9)
@@ -89,10 +90,7 @@ class CameraNumbers:
 
 def optics_of(values: Array, pixel_mm: float) -> tuple[float, float, float]:
     """f_L, b_L0, B in mm of the nine numbers: κ = b_L0 (b_L0+B)/B and w_∞ solved for them."""
-    total = values[FOCAL] * pixel_mm  # b_L0 + B
-    sensor = total * total / (values[KAPPA] / MM + total)
-    array = total - sensor
-    return float(array * total / (total - values[W] * sensor)), float(array), float(sensor)
+    return lengths_of(values[FOCAL] * pixel_mm, values[W], values[KAPPA] / MM)
 
 
 def kappa_of(focal_px: float, pixel_mm: float, sensor_distance_mm: float) -> float:

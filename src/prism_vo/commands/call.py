@@ -22,7 +22,7 @@ class Call:
     camera: Path | None = None
     config: Path | None = None
     variant: Literal["full", "plenoptic", "pinhole"] | None = None
-    calibrate: Literal["off", "focus"] | None = None
+    calibrate: Literal["off", "focus", "all"] | None = None
     seed: int | None = None
     loops: bool | None = None
     start: int = 0

@@ -26,7 +26,7 @@ def run(
     camera: Path | None = None,
     config: Path | None = None,
     variant: Literal["full", "plenoptic", "pinhole"] | None = None,
-    calibrate: Literal["off", "focus"] | None = None,
+    calibrate: Literal["off", "focus", "all"] | None = None,
     seed: int | None = None,
     loops: bool | None = None,
     map_: Annotated[Path | None, Parameter(name="--map")] = None,
@@ -66,7 +66,8 @@ def run(
     variant
         full: with depth terms; plenoptic: depth only to start and track; pinhole: no depth, free scale.
     calibrate
-        focus (default): follow the focus if it is not the one of the camera file; off: take the file as exact.
+        focus (default): follow the focus if it is not the one of the camera file; all: focal length and principal
+        point, too; off: take the file as exact.
     seed
         Seed of the point selection.
     loops

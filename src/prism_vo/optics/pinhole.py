@@ -19,6 +19,14 @@ class Intrinsics(NamedTuple):
     cx: np.float32
     cy: np.float32
 
+    def moved(self, numbers: Array) -> Intrinsics:
+        """After a step (3,) of log focal, cx and cy."""
+        return Intrinsics(
+            np.float32(self.focal * np.exp(numbers[0])),
+            np.float32(self.cx + numbers[1]),
+            np.float32(self.cy + numbers[2]),
+        )
+
 
 @dataclass(frozen=True)
 class Pinhole:

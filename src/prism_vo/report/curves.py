@@ -129,6 +129,18 @@ def curves(result: RunResult) -> list[Curve]:
             series("− 2σ", at, shift - 2 * spread),
         ]
         found.append(Curve("Focus against the camera file", line_chart(lines, "frame", "µm")))
+    lens = [(k, m.lens) for k, m in mapped if m.lens is not None]
+    if lens:
+        at = [k for k, _ in lens]
+        focal, spread = (
+            np.array([100 * v for v in each]) for each in zip(*((x.numbers[0], x.sigma[0]) for _, x in lens))
+        )
+        lines = [
+            series("focal length", at, focal),
+            series("+ 2σ", at, focal + 2 * spread),
+            series("− 2σ", at, focal - 2 * spread),
+        ]
+        found.append(Curve("Focal length against the camera file", line_chart(lines, "frame", "%")))
     return [
         *found,
         Curve("Photometric residual of tracking", line_chart([tracking], "frame", "grey (RMS)")),

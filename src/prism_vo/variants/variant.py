@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 
 from prism_vo.arrays import Floats
 from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.lens import LensModel
 from prism_vo.sensor import Sensor
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
@@ -22,10 +23,13 @@ class Variant(ABC):
     measures_depth: bool  # plenoptic depth is used: distances are metres, and the sensor must have depth
     depth_terms: bool  # the energy has depth terms, weighted by η
 
-    def model(self, sensor: Sensor, focus: FocusModel | None = None) -> WindowModel:
-        """What the window minimises. Without depth terms nothing there knows the scale."""
-        estimated = focus if self.depth_terms else None
-        return WindowModel(self.depth_terms, not self.depth_terms, sensor.variance_power, estimated)
+    def model(
+        self, sensor: Sensor, focus: FocusModel | None = None, lens: LensModel | None = None
+    ) -> WindowModel:
+        """What the window minimises. Without depth terms nothing there knows the scale, and no camera is estimated."""
+        if not self.depth_terms:
+            return WindowModel(False, True, sensor.variance_power)
+        return WindowModel(True, False, sensor.variance_power, focus, lens)
 
     @abstractmethod
     def measure(self, sensor: Sensor, frame: InputFrame, points: Floats) -> PointDepth:

@@ -44,7 +44,7 @@ def activate(window: WindowContents, spacing: Spacing) -> int:
         return 0
     some = c.take(picked)
     points = Points.from_candidates(some, some.inv_depth, len(window.keyframes))
-    terms = window.photometric(points), window.depth(points)
+    terms = window.photometric(points).with_held_lens, window.depth(points)
     solved = solve_depths(*terms, window.state(points), ITERATIONS, window.least_curvature())
     fresh = solved.points.take(solved.good)
     window.points = window.points.joined(fresh)

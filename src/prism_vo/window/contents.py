@@ -12,6 +12,7 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.lens import LENS, LensModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.types import PosedFrame
@@ -22,6 +23,7 @@ from prism_vo.window.state import CameraBlock, State
 from prism_vo.window.terms.brightness import BrightnessTerm
 from prism_vo.window.terms.depth import DepthTerm, information_at_estimate
 from prism_vo.window.terms.focus import FocusPrior
+from prism_vo.window.terms.lens import LensPrior
 from prism_vo.window.terms.photometric import PhotometricTerm
 from prism_vo.window.terms.prior import Prior
 from prism_vo.window.terms.term import Term
@@ -38,6 +40,7 @@ class WindowModel:
     scale_is_gauge: bool = False  # nothing in the energy knows the scale: it is taken out of every step
     variance_power: float = 0.0  # of the sensor
     focus: FocusModel | None = None  # None: the focus is taken as it stands in the camera file
+    lens: LensModel | None = None  # focal length and principal point; only together with the focus
 
 
 class WindowContents:
@@ -51,10 +54,12 @@ class WindowContents:
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
         self.candidates = Candidates.empty()
-        estimated = np.zeros(0 if model.focus is None else 1)
+        lens = 0 if model.lens is None else LENS
+        estimated = np.zeros(0 if model.focus is None else lens + 1)  # the focus is the last of them
         self.camera = CameraBlock(estimated, estimated.copy())
         self.prior = Prior.blank(0, len(self.camera))
         self.balance = EtaBalance(config)
+        self.lens_is_free = np.zeros(lens, np.bool_)  # numbers that the images know better than the file
         self.focus_is_free = False  # held until measured depth and parallax can be compared
         self.focus_has_moved = False  # the camera file is wrong about it
         self.first_id = self.next_id = first_id
@@ -86,11 +91,17 @@ class WindowContents:
     @property
     def focus_shift(self) -> float:
         """δ, mm; 0 if it is not estimated."""
-        return 0.0 if self.model.focus is None else float(self.camera.value[0])
+        return 0.0 if self.model.focus is None else float(self.camera.value[-1])
 
     @property
     def view(self) -> FocusedView:
-        """The view with the focus as it is estimated now."""
+        """The view with the camera's numbers as they are estimated now."""
+        view, lens = self._view_without_lens, self.model.lens
+        return view if lens is None else lens.moved(view, self.camera.value[:LENS])
+
+    @property
+    def _view_without_lens(self) -> FocusedView:
+        """The view with the focus alone as it is estimated now."""
         return self.file_view if self.model.focus is None else self.model.focus.at(self.focus_shift)
 
     @property
@@ -126,6 +137,7 @@ class WindowContents:
             np.array([k.outlier_energy for k in self.keyframes], np.float32),
             points,
             self.config.huber,
+            lens=None if self.model.lens is None else self._view_without_lens.image_plane.intrinsics,
         )
 
     def depth(self, points: Points) -> DepthTerm | None:
@@ -162,6 +174,8 @@ class WindowContents:
         others: tuple[Term, ...] = (self.brightness(), self.prior)
         if self.model.focus is not None:
             others = (*others, self.focus_prior())
+        if self.model.lens is not None:
+            others = (*others, self.lens_prior(self.model.lens))
         return WindowEnergy(self.photometric(self.points), others if depth is None else (depth, *others))
 
     def focus_prior(self) -> FocusPrior:
@@ -170,6 +184,10 @@ class WindowContents:
         sigma = MOVED_SIGMA if self.focus_has_moved else self.model.focus.known.sigma
         return FocusPrior(self.balance.noise2 / sigma**2)
 
+    def lens_prior(self, lens: LensModel) -> LensPrior:
+        """Focal length and principal point about those of the camera file."""
+        return LensPrior(self.balance.noise2 / lens.sigma**2)
+
     def least_curvature(self) -> float:
         """Curvature below which a depth is not known, at the present noise."""
         return self.balance.noise2 / LARGEST_SIGMA**2
@@ -177,15 +195,15 @@ class WindowContents:
     def free_variables(self) -> Mask:
         """All variables but those of the fixed keyframe (the gauge)."""
         free = np.repeat([not k.fixed for k in self.keyframes], BLOCK)
-        return np.concatenate(
-            [free, np.full(len(self.camera), self.model.focus is None or self.focus_is_free)]
-        )
+        if self.model.focus is None:
+            return np.concatenate([free, np.ones(len(self.camera), np.bool_)])
+        return np.concatenate([free, self.lens_is_free, [self.focus_is_free]])
 
     def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""
         slot = self._free_slot()
         self.images[slot] = posed.frame.image
-        term, state = self.photometric(self.points), self.state(self.points)
+        term, state = self.photometric(self.points).with_held_lens, self.state(self.points)
         count = len(self.keyframes) + 1
         term = replace(
             term,

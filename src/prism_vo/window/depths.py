@@ -49,7 +49,7 @@ def solve_depths(
 
     A point takes a step only if its own energy falls; one that was refused stays where it is.
     """
-    shift = float(state.camera.value[0]) if len(state.camera) else 0.0
+    shift = float(state.camera.value[-1]) if len(state.camera) else 0.0
     energy = WindowEnergy(photometric, () if depth is None else (depth,))
 
     def at(q: Array) -> _OwnEnergies:

@@ -86,5 +86,6 @@ def seen_in(candidates: Candidates, before: FocusedView, now: FocusedView, facto
 
 
 def _set_focus(window: WindowContents, shift: float) -> None:
-    window.camera = CameraBlock(np.array([shift]), np.zeros(1))
+    numbers = np.append(window.camera.value[:-1], shift)
+    window.camera = CameraBlock(numbers, np.zeros_like(numbers))
     window.focus_is_free, window.focus_has_moved = True, True

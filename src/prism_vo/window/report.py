@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Mask
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.window.agreement import DepthAgreement
@@ -21,6 +21,15 @@ class FocusReport:
     shift: float  # mm that the main lens stands farther from the micro-lenses than the camera file says
     sigma: float  # mm, with what the file says about itself
     verdict: Verdict
+
+
+@dataclass(frozen=True)
+class LensReport:
+    """Focal length and principal point as they are used from now on: log F over the file's, px of the focused view."""
+
+    numbers: Array  # (3,)
+    sigma: Array  # (3,), with what the file says about itself
+    free: Mask  # (3,): those that the images know better than the file; the others are held
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class MappingReport:
     scale_sigma: float  # relative, 1σ
     agreement: DepthAgreement | None  # of measured depth and parallax; None: nothing to compare
     focus: FocusReport | None = None  # None: it is taken as it stands in the camera file
+    lens: LensReport | None = None  # the same
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,22 @@ def focus_estimate(
     return with_prior * precision / own, float(np.sqrt(noise2 / own))
 
 
+def own_sigmas(h: Array, free: Mask, which: slice, prior: Array, noise2: float) -> Array | None:
+    """Honest σ of some variables (N,) as the images alone show them; inf: not at all, None: nothing is known.
+
+    ``free``: of all variables; ``prior`` (N,): information of the camera file in the reduced Hessian.
+    """
+    free = free.copy()
+    free[which] = True
+    inner = inverse(h[np.ix_(free, free)])
+    if inner is None:
+        return None
+    precision = 1.0 / np.diag(inner)[np.cumsum(free)[which] - 1]
+    own = precision - prior
+    known = own > LEAST_SHARE * precision
+    return np.where(known, OPTIMISM * np.sqrt(noise2 / np.where(known, own, 1.0)), np.inf)
+
+
 def _scale_sigma(keyframes: Sequence[Keyframe], covariance: Array) -> float:
     """σ of the log scale: the functional Σ d·δd / Σ d² over displacements d from the oldest keyframe."""
     poses = [se3.inverse(k.pose) for k in keyframes]

@@ -24,16 +24,23 @@ from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.focus_step import focus_step
-from prism_vo.window.focus_watch import FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.focus_watch import LEAST_KEYFRAMES, FocusEstimate, FocusWatch, honest_sigma
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
 from prism_vo.window.locate import Located, locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
 from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_the_start, seen_in
-from prism_vo.window.report import FocusReport, MappingReport, WindowChange
+from prism_vo.window.report import FocusReport, LensReport, MappingReport, WindowChange
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
-from prism_vo.window.uncertainty import OPTIMISM, Uncertainty, focus_estimate, step_covariance, uncertainty_of
+from prism_vo.window.uncertainty import (
+    OPTIMISM,
+    Uncertainty,
+    focus_estimate,
+    own_sigmas,
+    step_covariance,
+    uncertainty_of,
+)
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = (
@@ -54,6 +61,7 @@ class Window(WindowContents):
         self.scale_sigma = np.nan  # relative
         self.focus_watch = FocusWatch()
         self.focus_seen: FocusEstimate | None = None  # by the images alone
+        self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     def add(
@@ -77,6 +85,7 @@ class Window(WindowContents):
         if self.focus_watch.verdict != "as it was":
             solved = self._minimise(self.depth(self.points))
             reduced = solved.system.reduced()
+        self._follow_lens(reduced[0])
         known = self._note_uncertainty(reduced[0])
         self.scale_sigma = float("nan") if known is None else known.scale
         leaving = choose_leaving(self.keyframes, self.points, self.config.keyframes)
@@ -105,6 +114,7 @@ class Window(WindowContents):
             scale_sigma=self.scale_sigma,
             agreement=agreement,
             focus=self.focus_report(),
+            lens=self.lens_report(),
         )
         return WindowChange(report, finished, conditional, departed, step, rescaling)
 
@@ -164,9 +174,29 @@ class Window(WindowContents):
             return FocusReport(self.focus_shift, known**-0.5, self.focus_watch.verdict)
         seen = self.focus_seen.sigma**-2
         sigma, likely = (known + seen) ** -0.5, self.focus_seen.shift * seen / (known + seen)
-        if not self.focus_is_free:  # what is held is wrong by what images and file together would change in it
+        if (
+            not self.focus_is_free
+        ):  # what is held is wrong by what images and file together would change in it
             sigma = float(np.hypot(sigma, likely - self.focus_shift))
         return FocusReport(self.focus_shift, sigma, self.focus_watch.verdict)
+
+    def _follow_lens(self, reduced: Array) -> None:
+        """Numbers of the lens are estimated from the moment the images know them better than the camera file."""
+        lens = self.model.lens
+        if lens is None or self.next_id - self.first_id < LEAST_KEYFRAMES:
+            return
+        first = BLOCK * len(self.keyframes)
+        rows, free = slice(first, first + len(self.lens_is_free)), self.free_variables()
+        noise2 = self.balance.noise2
+        own = own_sigmas(reduced, free, rows, self.lens_prior(lens).information, noise2)
+        if own is not None:
+            self.lens_is_free = self.lens_is_free | (own < lens.sigma)
+
+    def lens_report(self) -> LensReport | None:
+        """Focal length and principal point as they are known now; None: they are not estimated."""
+        if self.model.lens is None:
+            return None
+        return LensReport(self.camera.value[:-1], self.lens_sigma, self.lens_is_free)
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
@@ -224,6 +254,8 @@ class Window(WindowContents):
         if found is None:
             return None
         self.keyframes = [replace(k, covariance=c) for k, c in zip(self.keyframes, found.poses)]
+        if self.model.lens is not None:  # what was learnt cannot be less than what the file knew
+            self.lens_sigma = np.minimum(np.sqrt(np.diag(found.camera))[:-1], self.model.lens.sigma)
         unit = (
             0.0 if self.model.focus is None else self.model.focus.known.scale
         )  # of length, in the camera file

@@ -32,7 +32,7 @@ class DepthResiduals:
 class DepthTerm:
     """η Σ ‖r_depth‖_γ / σ²: diagonal in the points, so the Schur structure stays.
 
-    If the state has a number of the camera it is the focus shift δ, and residuals depend on it, too.
+    If the state has numbers of the camera the last one is the focus shift δ, and residuals depend on it, too.
     """
 
     view: FocusedView
@@ -47,7 +47,7 @@ class DepthTerm:
         if self.focus is None:
             found = self.residuals(state.inv_depth)
         else:
-            found = self.residuals(state.inv_depth, float(state.camera.value[0]))
+            found = self.residuals(state.inv_depth, float(state.camera.value[-1]))
             self._add_focus(self.focus, state, system, found)
         system.h_points += self.weight * found.h
         system.b_points += self.weight * found.b
@@ -55,13 +55,13 @@ class DepthTerm:
 
     def _add_focus(self, focus: FocusModel, state: State, system: System, found: DepthResiduals) -> None:
         """Blocks of δ, at its first estimate: ∂ρ_v/∂δ = −(w' + κ' q)/(β w²)."""
-        base = float(state.camera.base[0])
+        base = float(state.camera.base[-1])
         view, (w_slope, kappa_slope) = focus.at(base), focus.slopes(base)
         w = view.w_infinity + view.kappa * state.inv_depth
         by_focus = -(w_slope + kappa_slope * state.inv_depth) / (view.beta * w * w)
         information = np.where(self.information > 0, self.weight * found.robust * self.information, 0.0)
         by_depth = view.inv_virtual_depth_slope(state.inv_depth)
-        row = state.camera_rows.start
+        row = state.size - 1
         residual = np.nan_to_num(found.in_sigmas) * np.sqrt(np.maximum(self.information, 0.0))
         system.h[row, row] += float((information * by_focus**2).sum())
         system.b[row] += float((self.weight * found.robust * by_focus * residual).sum())

@@ -16,8 +16,8 @@ class FocusPrior:
     information: float  # 1/mm², in units of the energy
 
     def linearize(self, state: State, system: System) -> float:
-        """Adds to the number of the camera."""
-        row, shift = state.camera_rows.start, float(state.camera.value[0])
+        """Adds to the last number of the camera."""
+        row, shift = state.size - 1, float(state.camera.value[-1])
         system.h[row, row] += self.information
         system.b[row] += self.information * shift
         return self.information * shift * shift
