@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.exports RESULTS …``: how well exported poses, points and images agree, as COLMAP sees them.
 
-Points are followed by optical flow in the exported images; the distance of what is found from the projection of the
+Points are followed by their patches in the exported images; the distance of what is found from the projection of the
 point is the reprojection error. Where pycolmap is installed it reads the model back, adjusts all of it (focal lengths,
 too) by what was seen, and the last columns say how far that moves the cameras, after a similarity.
 """
@@ -31,7 +31,7 @@ def row(*cells: object) -> str:
 
 
 def measured(model: Model) -> list[str]:
-    """Of the positions found by optical flow."""
+    """Of the positions found by following patches."""
     error = model.seen.error[model.seen.followed]
     return [
         str(model.images),

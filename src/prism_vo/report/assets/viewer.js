@@ -13,6 +13,29 @@ function lengthText(metres) {
   return metres >= 0.01 ? `${+(metres * 100).toFixed(1)} cm` : `${+(metres * 1000).toFixed(2)} mm`;
 }
 
+// Pixels with depths that points are drawn into, each of them `size` pixels of the canvas wide and high.
+class Layer {
+  constructor(viewer, size) {
+    this.canvas = document.createElement("canvas");
+    [this.wide, this.tall] = [viewer.width, viewer.height];
+    this.width = this.canvas.width = Math.max(1, Math.round(viewer.width / size));
+    this.height = this.canvas.height = Math.max(1, Math.round(viewer.height / size));
+    [this.focal, this.ratio] = [viewer.focal / size, viewer.ratio / size];
+    this.depths = new Float32Array(this.width * this.height);
+    this.pixels = this.canvas.getContext("2d").createImageData(this.width, this.height);
+    this.data = new Uint32Array(this.pixels.data.buffer);
+  }
+
+  draw(g, cloud, basis, coloring, stride) {
+    this.data.fill(0);
+    this.depths.fill(Infinity);
+    const drawn = cloud.draw(this, basis, coloring, stride);
+    this.canvas.getContext("2d").putImageData(this.pixels, 0, 0);
+    g.drawImage(this.canvas, 0, 0, this.wide, this.tall);
+    return drawn;
+  }
+}
+
 class Viewer {
   constructor(canvas, scene) {
     this.canvas = canvas;
@@ -23,7 +46,6 @@ class Viewer {
     this.stride = 1; // while something moves, so many points share one
     this.show = { cloud: true, path: true, truth: true, cameras: true, grid: true };
     this.coloring = "image";
-    this.layer = document.createElement("canvas");
     this.drawnPoints = 0;
     this.listen();
     this.resize();
@@ -35,13 +57,13 @@ class Viewer {
     const path = this.scene.path.flat();
     this.target = pathOnly ? middle(path) : this.scene.centre.slice();
     this.distance = 2.3 * this.scene.radius;
-    const cloud = [];
+    const cloud = [], wrong = this.scene.dense ? 0.002 : 0.02; // share of points at either end that may lie anywhere
     for (let n = 0; n < Math.min(this.cloud.count, 2000) && !pathOnly; n++) cloud.push(this.cloud.at(n)); // in no order
     for (let turn = 0; turn < 24; turn++) {
       const b = this.basis(), on = (line) => line.map((p) => this.project(p, b)).filter((q) => q[2] > 0);
       const [near, far] = [on(path), on(cloud)];
       const ends = [0, 1].map((axis) => {
-        const sorted = far.map((q) => q[axis]).sort((p, q) => p - q), cut = Math.floor(0.02 * sorted.length);
+        const sorted = far.map((q) => q[axis]).sort((p, q) => p - q), cut = Math.floor(wrong * sorted.length);
         const all = near.map((q) => q[axis]).concat(sorted.slice(cut, sorted.length - cut));
         return [Math.min(...all), Math.max(...all)];
       });
@@ -114,28 +136,31 @@ class Viewer {
     this.ratio = Math.min(window.devicePixelRatio || 1, 2);
     this.width = Math.max(1, Math.round(box.width * this.ratio));
     this.height = Math.max(1, Math.round(box.height * this.ratio));
-    for (const c of [this.canvas, this.layer]) { c.width = this.width; c.height = this.height; }
+    [this.canvas.width, this.canvas.height] = [this.width, this.height];
     this.focal = 1.1 * Math.min(this.width, 1.6 * this.height);
-    this.depths = new Float32Array(this.width * this.height);
-    this.pixels = this.layer.getContext("2d").createImageData(this.width, this.height);
-    this.data = new Uint32Array(this.pixels.data.buffer);
+    this.fine = new Layer(this, 1);
+    this.coarse = this.ratio > 1 ? new Layer(this, this.ratio) : this.fine; // a fine screen's, while something moves
     this.draw();
   }
 
   redraw() {
-    // while it moves, as many points as a smooth picture allows; all of them as soon as it rests
+    // while it moves, as many pixels and points as a smooth picture allows; all of them as soon as it rests
     clearTimeout(this.rest);
     this.rest = setTimeout(() => this.draw(), 180);
     if (this.waiting) return;
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      const start = performance.now();
-      this.draw(this.stride);
-      const spent = performance.now() - start;
-      if (spent > 30) this.stride = Math.min(16, this.stride + 1);
-      else if (spent < 12) this.stride = Math.max(1, this.stride - 1);
+      this.drawMoving();
     });
+  }
+
+  drawMoving() {
+    const start = performance.now(), fewer = this.stride > 1 && this.coarse !== this.fine;
+    this.draw(fewer ? this.stride - 1 : this.stride, fewer ? this.coarse : this.fine);
+    const spent = performance.now() - start;
+    if (spent > 30) this.stride = Math.min(16, this.stride + 1);
+    else if (spent < 12) this.stride = Math.max(1, this.stride - 1);
   }
 
   basis() {
@@ -156,27 +181,20 @@ class Viewer {
     ];
   }
 
-  draw(stride = 1) {
-    if (!this.pixels || !this.target) return;
+  draw(stride = 1, layer = this.fine) {
+    if (!layer || !this.target) return;
     const g = this.context, b = this.basis();
     const css = getComputedStyle(document.documentElement);
     this.ink = (name) => css.getPropertyValue(`--${name}`).trim();
     g.clearRect(0, 0, this.width, this.height);
     if (this.show.grid) this.drawGrid(g, b);
     this.drawnPoints = 0;
-    if (this.show.cloud) { this.drawCloud(b, stride); g.drawImage(this.layer, 0, 0); }
+    if (this.show.cloud) this.drawnPoints = layer.draw(g, this.cloud, b, this.coloring, stride);
     if (this.show.truth && this.scene.truth.length) this.drawLine(g, b, this.scene.truth, this.ink("truth"), 5.5);
     if (this.show.path) this.scene.path.forEach((part) => this.drawLine(g, b, part, this.ink("accent"), 2.0));
     if (this.show.cameras) this.drawCameras(g, b);
     this.drawScaleBar(g);
     this.overlays.forEach((draw) => draw(g, b));
-  }
-
-  drawCloud(b, stride) {
-    this.data.fill(0);
-    this.depths.fill(Infinity);
-    this.drawnPoints = this.cloud.draw(this, b, this.coloring, stride);
-    this.layer.getContext("2d").putImageData(this.pixels, 0, 0);
   }
 
   segment(g, a, b, basis) {
