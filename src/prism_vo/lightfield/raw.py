@@ -60,10 +60,8 @@ class PreparedRaw:
 
     def lit(self) -> Floats | None:
         """1 at pixels that show something, 0 at dead lenses and dirt (black in a lit frame), padded; None: no such."""
-        rows = self._light[::LOOKED_AT]
-        inside = self._inside[::LOOKED_AT]
-        black = np.count_nonzero(inside) - np.count_nonzero(rows)
-        if black < LEAST_BLACK * inside.size or rows.mean() < LEAST_LIGHT:
+        black, light, looked_at = _count_black(self._light, self._inside, LOOKED_AT)
+        if black < LEAST_BLACK * looked_at or light < LEAST_LIGHT * looked_at:
             return None
         dead = ((self._light == 0) & (self._inside > 0)).astype(np.uint8)
         dead = cv2.dilate(cv2.erode(dead, SPECK), SPECK)
@@ -106,6 +104,19 @@ def _devignette_rows(values, gain, first, last, out):  # type: ignore[no-untyped
     for y in range(first, last):
         for x in range(values.shape[1]):
             out[y, x] = values[y, x] * gain[y, x]
+
+
+@njit(nogil=True, cache=True)
+def _count_black(light, inside, every):  # type: ignore[no-untyped-def]
+    """Black pixels inside micro-images, sum of the light and number of pixels of every so many rows."""
+    black, total = 0, 0.0
+    for y in range(0, light.shape[0], every):
+        row, some = light[y], np.float32(0.0)
+        for x in range(light.shape[1]):
+            some += row[x]
+            black += (inside[y, x] > np.float32(0.0)) & (row[x] == np.float32(0.0))
+        total += some
+    return black, total, ((light.shape[0] + every - 1) // every) * light.shape[1]
 
 
 @njit(nogil=True, cache=True, fastmath=True)

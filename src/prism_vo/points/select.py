@@ -24,11 +24,15 @@ MARGIN = 4  # px at the border: the pattern and its interpolation must fit
 
 def gradient_thresholds(image: Floats) -> Floats:
     """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
-    magnitude = np.hypot(image[..., 1], image[..., 2])
-    rows, cols = max(magnitude.shape[0] // BLOCK, 1), max(magnitude.shape[1] // BLOCK, 1)
-    height, width = magnitude.shape[0] // rows, magnitude.shape[1] // cols
-    tiles = magnitude[: rows * height, : cols * width].reshape(rows, height, cols, width).swapaxes(1, 2)
-    blocks = np.median(tiles.reshape(rows, cols, -1), axis=2)
+    rows, cols = max(image.shape[0] // BLOCK, 1), max(image.shape[1] // BLOCK, 1)
+    height, width = image.shape[0] // rows, image.shape[1] // cols
+    inside = image[: rows * height, : cols * width]
+    squares = inside[..., 1] ** 2 + inside[..., 2] ** 2  # have the same order, without roots
+    tiles = squares.reshape(rows, height, cols, width).swapaxes(1, 2).reshape(rows, cols, -1)
+    middle = tiles.shape[2] // 2
+    halves = np.partition(tiles, middle, axis=2)
+    below = halves[..., :middle].max(2) if tiles.shape[2] % 2 == 0 else halves[..., middle]
+    blocks = 0.5 * (np.sqrt(below) + np.sqrt(halves[..., middle]))
     padded = np.pad(blocks + 7.0, 1, mode="edge")
     smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
     return np.ascontiguousarray(smooth**2, dtype=np.float32)

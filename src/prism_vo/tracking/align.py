@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism_vo import se3
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.compiled import njit
 from prism_vo.linear.descent import Damping, descend
+from prism_vo.linear.increments import incremented
 from prism_vo.linear.scaling import damped_step
 from prism_vo.optics.pinhole import Intrinsics, Pinhole
 from prism_vo.tracking.brightness import Brightness
@@ -242,7 +242,7 @@ class _AlignmentProblem:
 
     def moved(self, pose: Array, step: Array) -> Array:
         """Left increment."""
-        return se3.exp(step) @ pose
+        return incremented(pose[None], step[None])[0]
 
     def accepted(self, at: _Linearized) -> None:
         """Nothing to adapt."""

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.optics.pinhole import Pinhole
+from prism_vo.tracking.brightness_kernels import LEAST_SEEN, trimmed_axis, zone_sums
 
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
-TRIM = 3.0  # robust σ
 LEAST_MATCH = 0.6  # correlation below which the images do not show the same thing
 PARTLY_MATCH = 0.9  # correlation below which only those zones of the image are used that agree
 ZONES = 4  # along each side of the image
@@ -35,7 +35,6 @@ WORSE_ZONE = 3.0  # times that: a zone that shows something else
 LEAST_IN_ZONE = 12  # pixels that a zone is judged by
 LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
 FEWEST_ZONES = 4  # that can be judged; below it the image is judged as a whole
-LEAST_SEEN = 50  # reference pixels in view
 LARGEST_GAIN = 8.0  # and its inverse
 LEAST_CONTRAST = 0.2  # gain below which the noise of the sensor is what residuals are made of
 MIDDLE = (0.1, 0.9)  # quantiles between which grey levels are averaged
@@ -151,16 +150,12 @@ class Seen:
         Zones without texture say nothing.
         """
         zone = zone_of(self.x, self.y, level)
-        counts = np.bincount(zone, minlength=ZONES**2)
-
-        def mean(values: Array) -> Array:
-            return np.bincount(zone, values, ZONES**2) / np.maximum(counts, 1)
-
-        a, b = self.reference, self.frame
-        mean_a, mean_b = mean(a), mean(b)
-        spread_a = np.maximum(mean(a * a) - mean_a**2, 0.0)
-        spread_b = np.maximum(mean(b * b) - mean_b**2, 0.0)
-        r = (mean(a * b) - mean_a * mean_b) / np.sqrt(np.maximum(spread_a * spread_b, 1e-6))
+        counts, a, b, aa, bb, ab = zone_sums(zone, self.reference, self.frame, ZONES**2)
+        per = 1.0 / np.maximum(counts, 1)
+        mean_a, mean_b = a * per, b * per
+        spread_a = np.maximum(aa * per - mean_a**2, 0.0)
+        spread_b = np.maximum(bb * per - mean_b**2, 0.0)
+        r = (ab * per - mean_a * mean_b) / np.sqrt(np.maximum(spread_a * spread_b, 1e-6))
         judged = (counts >= LEAST_IN_ZONE) & (spread_a > LEAST_TEXTURE**2)
         if judged.sum() < FEWEST_ZONES:
             return ZoneAgreement(float(self.match() > ZONE_MATCH), np.zeros(ZONES**2, np.bool_))
@@ -210,22 +205,12 @@ def measure_brightness(
 
 
 def _fitted(seen: Seen, start: Brightness) -> Brightness:
-    ref, new, result = seen.reference, seen.frame, start
-    kept = np.zeros(len(ref), np.bool_)
-    for _ in range(4):
-        residual = new - result.gain * ref - result.offset
-        deviation = np.abs(residual - np.median(residual))
-        keep = deviation < TRIM * (1.4826 * float(np.median(deviation)) + 1e-3)
-        if np.array_equal(keep, kept):
-            break
-        kept, a, b = keep, ref[keep], new[keep]
-        if len(a) < LEAST_SEEN or a.std() < 1.0:
-            return start
-        gain = float(b.std() / a.std())
-        result = replace(start, gain=gain, offset=float(b.mean() - gain * a.mean()))
-    if not 1.0 / LARGEST_GAIN < result.gain < LARGEST_GAIN:
+    gain, offset, known = trimmed_axis(seen.reference, seen.frame, start.gain, start.offset)
+    if not known:
+        return start
+    if not 1.0 / LARGEST_GAIN < gain < LARGEST_GAIN:
         return replace(start, match=0.0, zones=0.0)
-    return result
+    return replace(start, gain=gain, offset=offset)
 
 
 def _correlation(a: Array, b: Array) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Mask
+from prism_vo.linear.increments import incremented
 from prism_vo.linear.schur import Step
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
@@ -84,8 +85,7 @@ class State:
     @property
     def poses(self) -> Array:
         """Current T_view_world (K, 4, 4)."""
-        moved = [se3.exp(d[:POSE]) @ base if d.any() else base for d, base in zip(self.delta, self.base_pose)]
-        return np.array(moved)
+        return incremented(self.base_pose, self.delta[:, :POSE])
 
     @property
     def affine(self) -> Array:
@@ -96,12 +96,11 @@ class State:
         """Variables of the prior move away from their base, the others take it along."""
         change = step.variables[: self.camera_rows.start].reshape(-1, BLOCK)
         base_pose, base_affine, delta = self.base_pose.copy(), self.base_affine.copy(), self.delta.copy()
-        for k, in_prior in enumerate(self.in_prior):
-            if in_prior:
-                delta[k] += change[k]
-            else:
-                base_pose[k] = se3.renormalised(se3.exp(change[k, :POSE]) @ base_pose[k])
-                base_affine[k] += change[k, POSE:]
+        delta[self.in_prior] += change[self.in_prior]
+        moved = incremented(base_pose, change[:, :POSE])
+        for k in np.flatnonzero(~self.in_prior):
+            base_pose[k] = se3.renormalised(moved[k])
+            base_affine[k] += change[k, POSE:]
         limit = LARGEST_DEPTH_FACTOR * np.maximum(np.abs(self.inv_depth), LEAST_DEPTH_SCALE)
         return replace(
             self,

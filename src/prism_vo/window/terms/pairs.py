@@ -23,29 +23,41 @@ class PairGeometry(NamedTuple):
     @classmethod
     def of(cls, poses: Array, affine: Array, exposure: Array) -> PairGeometry:
         """From T_view_world (K, 4, 4), (a, b) (K, 2) and exposure times (K,)."""
-        turn = np.swapaxes(poses[:, :3, :3], 1, 2)
-        rotation = poses[None, :, :3, :3] @ turn[:, None]
-        translation = poses[None, :, :3, 3] - (rotation @ poses[:, None, :3, 3, None])[..., 0]
-        brightness = np.empty((len(poses), len(poses), 3), np.float32)
-        brightness[..., 0] = gain_between(affine[:, None], exposure[:, None], affine[None], exposure[None])
-        brightness[..., 1], brightness[..., 2] = affine[:, None, 1], affine[None, :, 1]
-        return cls(
-            np.ascontiguousarray(rotation, dtype=np.float32),
-            np.ascontiguousarray(translation, dtype=np.float32),
-            _adjoints(rotation, translation),
-            brightness,
+        count = len(poses)
+        out = cls(
+            np.empty((count, count, 3, 3), np.float32),
+            np.empty((count, count, 3), np.float32),
+            np.zeros((count, count, 6, 6)),
+            np.empty((count, count, 3), np.float32),
         )
+        _relate(poses, out)
+        out.brightness[..., 0] = gain_between(
+            affine[:, None], exposure[:, None], affine[None], exposure[None]
+        )
+        out.brightness[..., 1], out.brightness[..., 2] = affine[:, None, 1], affine[None, :, 1]
+        return out
 
 
-def _adjoints(rotation: Array, translation: Array) -> Array:
-    """6×6 adjoints of many poses: se3.adjoint, vectorised."""
-    x, y, z = translation[..., 0], translation[..., 1], translation[..., 2]
-    zero = np.zeros_like(x)
-    hat = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(*x.shape, 3, 3)
-    out = np.zeros((*x.shape, 6, 6))
-    out[..., :3, :3] = out[..., 3:, 3:] = rotation
-    out[..., :3, 3:] = hat @ rotation
-    return out
+@njit(nogil=True, cache=True)
+def _relate(poses, out):  # type: ignore[no-untyped-def]
+    """T_target_host of all pairs and its adjoint (:func:`prism_vo.se3.adjoint`)."""
+    count, t = len(poses), np.empty(3)
+    for i in range(count):
+        for j in range(count):
+            turn = out.adjoint[i, j, :3, :3]
+            for r in range(3):
+                t[r] = poses[j, r, 3]
+                for c in range(3):
+                    for k in range(3):
+                        turn[r, c] += poses[j, r, k] * poses[i, c, k]
+                    t[r] -= turn[r, c] * poses[i, c, 3]
+                    out.rotation[i, j, r, c] = turn[r, c]
+                out.translation[i, j, r] = t[r]
+            out.adjoint[i, j, 3:, 3:] = turn
+            for c in range(3):
+                out.adjoint[i, j, 0, 3 + c] = t[1] * turn[2, c] - t[2] * turn[1, c]
+                out.adjoint[i, j, 1, 3 + c] = t[2] * turn[0, c] - t[0] * turn[2, c]
+                out.adjoint[i, j, 2, 3 + c] = t[0] * turn[1, c] - t[1] * turn[0, c]
 
 
 @njit(nogil=True, cache=True)
