@@ -115,7 +115,7 @@ def _count_black(light, inside, every):  # type: ignore[no-untyped-def]
         for x in range(light.shape[1]):
             some += row[x]
             black += (inside[y, x] > np.float32(0.0)) & (row[x] == np.float32(0.0))
-        total += some
+        total += float(some)
     return black, total, ((light.shape[0] + every - 1) // every) * light.shape[1]
 
 
