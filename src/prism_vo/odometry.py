@@ -31,6 +31,7 @@ from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.evened import track_without_bands
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
@@ -92,6 +93,7 @@ class Odometry:
         self.places = self._new_places(threads, known)
         self.segment = -1
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
+        self._banded = False  # a lamp's bands were seen: they are looked for in every frame from then on
         self.frame: Frame | None = None  # the last one
 
     def __repr__(self) -> str:
@@ -107,12 +109,17 @@ class Odometry:
         if self.reference is None:
             return self._start_segment(frame)
         with self.watch("track"):
-            track = self.tracker.track(frame, self.reference, self.motion)
+            seen = track_without_bands(
+                self.tracker, self.judge, frame, self.reference, self.motion, self._banded
+            )
+            frame, track, self._banded = seen.frame, seen.track, seen.banded
             verdict = None
             if track.ok:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
+        if self.motion.lost:
+            self.window.began = self.window.next_id
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track)
         due = wants_keyframe(track, self.motion, self.config.track)
@@ -160,7 +167,7 @@ class Odometry:
         with self.watch("refine"):
             if self.window.is_filling:  # the first depths become better every time
                 self.map.unrefined.again()
-            undecided = not self.window.focus_is_settled or self.window.holds_its_first
+            undecided = not self.window.focus_is_settled or self.window.is_young
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
             self.window.adopt(self._uncovered(candidates(), track), view)
@@ -258,6 +265,7 @@ class Odometry:
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
         if found is not None:
+            self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.track)
             mapping = self._add_keyframe(found.posed, found.track)
             return self._report(frame, "recovered", found.track, mapping, found.verdict)

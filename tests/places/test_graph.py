@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from prism_vo import se3
@@ -70,7 +72,7 @@ def test_loop_takes_the_drift_away() -> None:
     true = circle()
     odometry = drifted(true)
     joints = Joints(steps(len(true)), [place(true, 0, 29), place(true, 1, 28)])
-    assert joints.contradict(odometry)
+    assert joints.say_something(odometry)
     found = joints.solve(odometry)
     end = len(true) - 1
     before = np.linalg.norm((relative(odometry, 0, end) - relative(true, 0, end))[:3, 3])
@@ -79,9 +81,12 @@ def test_loop_takes_the_drift_away() -> None:
     assert not found.refused and worst(found.poses, true) < 0.6 * worst(odometry, true)
 
 
-def test_places_that_agree_with_odometry_change_nothing() -> None:
+def test_a_place_that_agrees_with_odometry_counts_only_if_it_is_known_much_better() -> None:
     true = circle()
-    assert not Joints(steps(len(true)), [place(true, 0, 29)]).contradict(true)
+    seen = place(true, 0, 29)
+    assert Joints(steps(len(true)), [seen]).say_something(true)
+    vague = replace(seen, information=1e-3 * seen.information)
+    assert not Joints(steps(len(true)), [vague]).say_something(true)
 
 
 def test_a_false_place_fades_out() -> None:

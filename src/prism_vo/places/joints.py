@@ -24,8 +24,11 @@ DRIFT_TURN = np.deg2rad(2.0)
 DRIFT_TURN_A_STEP = np.deg2rad(0.05)
 SIGMAS = 4.0
 # χ² of six numbers that one loop in twenty exceeds without any drift. Where odometry and a place seen again agree
-# within what both know, there is no drift to correct, and correcting it would only add the error of the place
+# within what both know, there is no drift to correct, and correcting it would only add the error of the place …
 SIGNIFICANT = 12.6
+# … unless the place is known so many times better, in metres and in radians, that whatever drift there is exceeds its
+# error, even if odometry was better than it says
+MUCH_BETTER = 2.0
 LEAST_TRUST = 0.5  # of an edge that still counts
 
 
@@ -101,20 +104,23 @@ class Joints:
         )
         return not (far or turned)
 
-    def contradict(self, poses: Mapping[int, Array]) -> bool:
-        """Whether places say anything new: they join what was apart, or odometry has drifted."""
+    def say_something(self, poses: Mapping[int, Array]) -> bool:
+        """Whether places say anything new: they join what was apart, contradict odometry, or know much better."""
         steps = [_edge_of(step, poses) for step in self.steps]
         piece_of = {k: n for n, piece in enumerate(components(sorted(poses), steps)) for k in piece}
         for place in self.places:
             if piece_of[place.a] != piece_of[place.b] or {place.a, place.b} & self.fixed:
                 return True
             low, high = min(place.a, place.b), max(place.a, place.b)
-            covariance = np.linalg.inv(place.information)
-            for step in (e for e in steps if low <= e.a and e.b <= high):
-                carried = se3.adjoint(_relative(poses, step.b, place.b))
-                covariance = covariance + carried @ np.linalg.inv(step.information) @ carried.T
+            between = [e for e in steps if low <= e.a and e.b <= high]
+            travelled, own = _carried_covariance(between, place.b, poses), np.linalg.inv(place.information)
             apart = se3.log(_relative(poses, place.a, place.b) @ se3.inverse(place.T_b_a))
-            if apart @ np.linalg.solve(covariance, apart) > SIGNIFICANT:
+            if apart @ np.linalg.solve(travelled + own, apart) > SIGNIFICANT:
+                return True
+            if all(
+                np.trace(travelled[part, part]) > MUCH_BETTER**2 * np.trace(own[part, part])
+                for part in (slice(0, 3), slice(3, 6))
+            ):
                 return True
         return False
 
@@ -137,6 +143,15 @@ def _edge_of(step: Step, poses: Mapping[int, Array]) -> Edge:
     return Edge(
         step.a, step.b, T_b_a, np.linalg.inv(UNKNOWN_STEP) if information is None else information, False
     )
+
+
+def _carried_covariance(steps: list[Edge], to: int, poses: Mapping[int, Array]) -> Array:
+    """(6, 6) of all steps together, left tangent at the keyframe ``to``."""
+    covariance = np.zeros((6, 6))
+    for step in steps:
+        carried = se3.adjoint(_relative(poses, step.b, to))
+        covariance += carried @ np.linalg.inv(step.information) @ carried.T
+    return covariance
 
 
 def _relative(poses: Mapping[int, Array], a: int, b: int) -> Array:

@@ -175,7 +175,7 @@ class Places:
         self._look_once_more(poses(), remaining)
         if self.joints.places:
             odometry = self._with_loaded(poses())
-            if self.joints.contradict(odometry):
+            if self.joints.say_something(odometry):
                 self._correct(self.joints.solve(odometry), odometry)
 
     # --- what is read ----------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Places:
         joints, odometry = self.joints.copy(), self._with_loaded(new.smoothed())
         if edge is not None:
             joints.places.append(edge)
-        correction = joints.solve(odometry) if joints.contradict(odometry) else None
+        correction = joints.solve(odometry) if joints.say_something(odometry) else None
         return _Outcome(keyframe, improved, edge, correction, odometry)
 
     def _seen_before(
@@ -216,7 +216,8 @@ class Places:
     ) -> Edge | None:
         poses = self.corrections.applied(self._with_loaded(odometry))
         part = next((set(p) for p in self.joints.parts(sorted(poses)) if keyframe.id in p), set())
-        without = in_window | self._on_the_way(keyframe.id, poses)
+        newer = {k for k in self.finder.keyframes if k > keyframe.id}
+        without = in_window | newer | self._on_the_way(keyframe.id, poses)
         if len(without) >= len(self.finder.keyframes):
             return None
 

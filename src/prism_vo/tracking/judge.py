@@ -100,6 +100,13 @@ class Judge:
         """``cutoff``: residual of a photometric inlier at a gain of 1, grey levels."""
         self.measure, self.cutoff = measure, cutoff
 
+    @staticmethod
+    def doubts(track: Track, motion: Motion) -> bool:
+        """Whether a frame fits worse than the last good ones, or there are none yet."""
+        usual = motion.expected.rms
+        worse = not np.isfinite(usual) or track.relative_rms > USUAL_RESIDUAL * usual
+        return worse or not track.ok or track.brightness.zones < COVERED
+
     def __call__(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:

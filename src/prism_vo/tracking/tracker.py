@@ -13,6 +13,7 @@ from prism_vo.config import TrackConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.align import Alignment, ReferencePixels, RobustWeights, align_level
+from prism_vo.tracking.bands import row_gains
 from prism_vo.tracking.brightness import (
     COVERED,
     LEAST_MATCH,
@@ -117,6 +118,19 @@ class Tracker:
             tried,
             covered,
         )
+
+    def without_bands(
+        self, frame: Frame, reference: Reference, T_frame_ref: Array, again: bool
+    ) -> Frame | None:
+        """The frame without the bands of a lamp, as the reference has them at a pose that is about right; None: it
+        shows none. ``again``: frames before it did."""
+        smooth, plane = Blurred.of(frame.pyramid[BRIGHTNESS_LEVEL]), reference.planes[BRIGHTNESS_LEVEL]
+        seen = Seen.at(smooth, plane, reference.light, T_frame_ref)
+        gains = row_gains(seen, plane.height, len(frame.image), again)
+        if gains is None:
+            return None
+        focused = replace(frame.focused, image=frame.focused.image / gains[:, None])
+        return replace(frame, focused=focused, pyramid=self.pyramid(focused.image))
 
     def _rank(
         self,

@@ -63,6 +63,7 @@ class Window(WindowContents):
         self.focus_seen: FocusEstimate | None = None  # by the images alone
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
+        self.began = first_id  # id of the first keyframe, or of the first after a loss
 
     def add(
         self, posed: PosedFrame, covered: ZoneAgreement | None = None, for_places: bool = False
@@ -119,9 +120,10 @@ class Window(WindowContents):
         return WindowChange(report, finished, conditional, departed, step, rescaling)
 
     @property
-    def holds_its_first(self) -> bool:
-        """Whether it is young: its first keyframes, which knew depth from one image alone, still move."""
-        return self.keyframes[0].fixed
+    def is_young(self) -> bool:
+        """Whether the first keyframe, or the first after a loss, is still in it: depths that are known from one image
+        alone, or across a gap, move the poses about them when more is learnt."""
+        return any(k.id == self.began for k in self.keyframes)
 
     @property
     def is_filling(self) -> bool:
