@@ -26,7 +26,6 @@ from prism_vo.optics.lens import LensModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
 from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
-from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
@@ -170,15 +169,9 @@ class Odometry:
             undecided = not self.window.focus_is_settled or self.window.is_young
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(self._uncovered(candidates(), track), view)
+            self.window.adopt(candidates(), view, track.covered)
         self._track_against_newest(posed.frame, change)
         return change.report
-
-    def _uncovered(self, candidates: Candidates, track: Track) -> Candidates:
-        """Those that do not lie on something that covers the scene: it may move."""
-        if track.covered is None:
-            return candidates
-        return candidates.take(track.covered.uncovered(candidates.u, candidates.v, self.window.plane))
 
     def _track_against_newest(self, frame: Frame, change: WindowChange | None) -> None:
         """The newest keyframe, made of ``frame``, becomes the reference; ``change``: what its coming did."""

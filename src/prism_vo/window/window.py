@@ -276,8 +276,13 @@ class Window(WindowContents):
 
     # --- candidates ------------------------------------------------------------------------------------------
 
-    def adopt(self, new: Candidates, view: FocusedView) -> None:
-        """Candidates selected in the newest keyframe, whose depths were computed with ``view``."""
+    def adopt(self, new: Candidates, view: FocusedView, covered: ZoneAgreement | None = None) -> None:
+        """Candidates selected in the newest keyframe, whose depths were computed with ``view``.
+
+        Those in ``covered`` zones lie on something that may move: they are left out.
+        """
+        if covered is not None:
+            new = new.take(covered.uncovered(new.u, new.v, self.plane))
         new = seen_in(new, view, self.view)
         if self.model.scale_is_gauge:
             new = at_scale_of(self, new)
