@@ -17,7 +17,8 @@ from prism_vo.dense.densify import DenseMap, Say
 from prism_vo.dense.frames import dense_map
 from prism_vo.dense.mesh_files import write_mesh_glb, write_mesh_ply
 from prism_vo.errors import DegenerateError, InputError
-from prism_vo.optics.calibration import load_calibration
+from prism_vo.optics.calibration import Calibration, load_calibration
+from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.pipeline import sensor_for
 from prism_vo.results import KEYFRAMES, MAP, MESH, MESH_GLB, REFINED_CAMERA, SETTINGS
@@ -64,7 +65,7 @@ class DenseSink:
                 number.__getitem__,
                 keyframes,
                 sensor,
-                result.odometry.window.view,
+                self._view(result.odometry, sensor.view),
                 result.odometry.config.decode.threads,
                 self.say,
             )
@@ -72,6 +73,11 @@ class DenseSink:
             self.problem = str(error)
             return
         write_dense(self.map, self.folder)
+
+    def _view(self, odometry: Odometry, view: FocusedView) -> FocusedView:
+        """As whoever reads the results folder sees it, to the last digit."""
+        refined = odometry.refined_camera()
+        return odometry.window.view if refined is None else refined_view(view, self.source.camera, refined)
 
     def sensor(self, config: Config, index: int) -> Sensor:
         """One of its own, for frames like that of an index: what another has seen before must not change the map."""
@@ -84,6 +90,15 @@ def check_variant(config: Config) -> None:
         raise InputError(
             f"The variant {config.variant} has no metric scale, so it has no dense map; use another."
         )
+
+
+def refined_view(view: FocusedView, camera: PlenopticCamera, refined: Calibration) -> FocusedView:
+    """A view with what a run found of its camera: the focus, or focal length and principal point, too."""
+    own, lens = camera.calibration.main_lens, refined.main_lens
+    same = lens.focal_length_mm == own.focal_length_mm
+    if same and tuple(lens.principal_point_px) == tuple(own.principal_point_px):
+        return FocusModel.of(view, camera).at(lens.mla_distance_mm - own.mla_distance_mm)
+    return PlenopticCamera.from_calibration(refined).view(view.name)
 
 
 def write_dense(found: DenseMap, folder: Path) -> None:
@@ -125,12 +140,10 @@ class FinishedRun:
         return Path(path)
 
     def view(self, sequence: Sequence, view: FocusedView) -> FocusedView:
-        """The focused view with the focus that the run found."""
+        """The focused view with what the run found of its camera."""
         if not (self.folder / REFINED_CAMERA).is_file():
             return view
-        refined = load_calibration(self.folder / REFINED_CAMERA).main_lens.mla_distance_mm
-        shift = refined - sequence.camera.calibration.main_lens.mla_distance_mm
-        return FocusModel.of(view, sequence.camera).at(shift)
+        return refined_view(view, sequence.camera, load_calibration(self.folder / REFINED_CAMERA))
 
     def dense(self, sequence: Sequence, say: Say | None = None) -> DenseMap:
         """The dense map, from the recording."""

@@ -16,11 +16,13 @@ from prism_vo.cloud import read_ply
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.source import Stream
 from prism_vo.dense.densify import DenseMap, densify
-from prism_vo.dense_run import DenseSink, FinishedRun
+from prism_vo.dense_run import DenseSink, FinishedRun, refined_view
 from prism_vo.errors import InputError
 from prism_vo.evaluate.decoding import TEXTURE_GRADIENT, gradient_magnitude
 from prism_vo.evaluate.surface import depth_errors, seen_depth
 from prism_vo.lightfield import Decoder
+from prism_vo.optics.focus import FocusModel
+from prism_vo.optics.lens import LensModel
 from prism_vo.results import DENSE, MAP
 from prism_vo.simulate.options import SimulateOptions
 from prism_vo.simulate.write import simulate_sequence
@@ -107,6 +109,17 @@ def _first_keyframes(run: FinishedRun, sequence: Any, threads: int) -> DenseMap:
     indices = [int(np.argmin(np.abs(sequence.times - t))) for t in keyframes.times[:4]]
     reader = KeyframeReader(sequence.__getitem__, decoder, decoder.view, indices, keyframes.poses)
     return densify(reader, len(indices), decoder.view, threads)
+
+
+def test_the_view_is_the_one_that_the_run_ended_with(table: Path) -> None:
+    camera = open_sequence(table).camera
+    view, focus, lens = camera.view(), FocusModel.of(camera.view(), camera), LensModel.of(camera)
+    moved = focus.at(0.01)
+    assert refined_view(view, camera, focus.refined(0.01, 1e-3)).w_infinity == pytest.approx(moved.w_infinity)
+    other = lens.moved(moved, np.array([0.03, 2.0, -1.5]))
+    found = refined_view(view, camera, lens.refined(focus.refined(0.01, 1e-3), other, lens.sigma))
+    for name in ("focal_px", "cx", "cy", "w_infinity", "kappa"):
+        assert getattr(found, name) == pytest.approx(getattr(other, name), rel=1e-9), name
 
 
 def test_what_is_there_is_not_overwritten(mapped: Path, capsys: Any) -> None:
