@@ -12,7 +12,8 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.bench import published
 from prism_vo.bench.results import DRIFT, RMSE_R, RMSE_T, RMSE_T_PERCENT, Quantity, Results, middle
-from prism_vo.report.plots import COLOURS, TRUTH_COLOUR, draw_path, main_axes, new_figure, tidy
+from prism_vo.notebook.directions import plane_of
+from prism_vo.report.plots import COLOURS, TRUTH_COLOUR, draw_path, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,14 +107,20 @@ def eta_figure(curves: Mapping[str, Array]) -> Figure:
 
 
 def paths_figure(paths: Mapping[str, Array], truth: Array, colours: Mapping[str, str], title: str) -> Figure:
-    """Aligned paths from above and from the side."""
+    """Aligned paths in the plane they fill most, and what they do across it."""
     figure, axes = new_figure(10.0, 4.2, 2)
-    first, second, third = main_axes(truth)
-    for axis, plane in ((axes[0, 0], (first, second)), (axes[0, 1], (first, third))):
+    seen = plane_of(truth, np.zeros((0, 4, 4)))
+    first, second, third = seen.across, seen.upwards, seen.along
+    for axis, plane, down in (
+        (axes[0, 0], (first, second), seen.flip_upwards),
+        (axes[0, 1], (first, third), seen.flip_along),
+    ):
         draw_path(axis, truth, plane, TRUTH_COLOUR, "ground truth", linewidth=2.2)
         for method, positions in paths.items():
             draw_path(axis, positions, plane, colours[method], method)
         axis.set_aspect("equal", adjustable="datalim")
+        axis.xaxis.set_inverted(seen.flip_across)
+        axis.yaxis.set_inverted(down)
         tidy(axis, f"{'xyz'[plane[0]]} [m]", f"{'xyz'[plane[1]]} [m]", title if plane[1] == second else "")
     axes[0, 0].legend(fontsize=8, frameon=False)
     return figure

@@ -12,8 +12,9 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
 from prism_vo.baselines.depth_filter import DepthMap
+from prism_vo.notebook.directions import plane_of
 from prism_vo.optics.camera import FocusedView
-from prism_vo.report.plots import TRUTH_COLOUR, main_axes, new_figure, tidy
+from prism_vo.report.plots import TRUTH_COLOUR, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,8 @@ def map_points(depth: DepthMap, view: FocusedView, T_world_cam: Array) -> Array:
 def reconstruction_figure(ends: Mapping[str, LoopEnds], truth: Array) -> Figure:
     """Start and end of the loop in two colours, and a zoom on where both saw the same place."""
     figure, axes = new_figure(11.0, 4.6 * len(ends), 2, len(ends))
-    first, second, _ = main_axes(truth)
+    seen = plane_of(truth, np.zeros((0, 4, 4)))
+    first, second = seen.across, seen.upwards
     for (whole, zoom), (method, both) in zip(axes, ends.items()):
         centre, reach = _shared_place(both, (first, second))
         for axis, size in ((whole, 0.3), (zoom, 2.0)):
@@ -62,10 +64,12 @@ def reconstruction_figure(ends: Mapping[str, LoopEnds], truth: Array) -> Figure:
         _frame(whole, both, truth, (first, second))
         zoom.set_xlim(centre[0] - reach, centre[0] + reach)
         zoom.set_ylim(centre[1] - reach, centre[1] + reach)
-        seen_along = "xyz"[3 - first - second]
-        tidy(whole, f"{'xyz'[first]} [m]", f"{'xyz'[second]} [m]", f"{method}: map seen along {seen_along}")
+        for axis in (whole, zoom):
+            axis.xaxis.set_inverted(seen.flip_across)
+            axis.yaxis.set_inverted(seen.flip_upwards)
+        tidy(whole, *seen.labels(), f"{method}: map {seen.words()}")
         zoom.locator_params(nbins=6)
-        tidy(zoom, f"{'xyz'[first]} [m]", "", "the drift between start and end")
+        tidy(zoom, *seen.labels(), "the drift between start and end")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=9, frameon=False, loc="outside lower center", ncols=4)
     return figure

@@ -98,12 +98,6 @@ def trajectory_figure(
     return figure
 
 
-def main_axes(positions: Array) -> tuple[int, int, int]:
-    """World axes by extent, largest first."""
-    order = np.argsort(-np.ptp(positions, axis=0), kind="stable")
-    return int(order[0]), int(order[1]), int(order[2])
-
-
 def draw_path(
     axes: Axes, positions: Array, plane: tuple[int, int], colour: str, label: str, linewidth: float = 1.2
 ) -> None:
