@@ -115,6 +115,7 @@ def drop(*keys):
         (put("main_lens", "focal_length_mm", value=True), "valid number"),
         (put("main_lens", "mla_distance_mm", value=2.0), "virtual depth above 40"),
         (put("mla", "pitch_px", value=900.0), "fewer than three micro-lenses"),
+        (put("sensor", "height", value=65536), "one side is more than 8 times the other"),
         (put("mla", "border_px", value=11.0), "nothing of a micro-image"),
         (put("mla", "lens_types", value=[]), "at least 1"),
         (put("mla", "layout", value="round"), "'hexagonal' or 'rectangular'"),

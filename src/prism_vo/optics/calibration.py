@@ -17,6 +17,8 @@ MOST_PIXELS = 128 << 20
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]  # px
+LONGEST_SIDES = 8  # of a sensor, one over the other: tables of lens indices grow with it
+MOST_LENSES = 1_000_000
 Coefficient = Annotated[float, Field(ge=-1e6, le=1e6)]
 NominalKey = Literal[
     "focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px", "focus_virtual_depth"
@@ -92,6 +94,11 @@ class Calibration(StrictModel):
         lens, mla = self.main_lens, self.mla
         if self.sensor.width * self.sensor.height > MOST_PIXELS:
             raise ValueError(f"sensor.width: more than {MOST_PIXELS >> 20} million pixels are not worked on")
+        short, long = sorted((self.sensor.width, self.sensor.height))
+        if long > LONGEST_SIDES * short:
+            raise ValueError(f"sensor.width: one side is more than {LONGEST_SIDES} times the other")
+        if self.sensor.width * self.sensor.height > MOST_LENSES * mla.pitch_px**2:
+            raise ValueError(f"mla.pitch_px: the sensor would hold more than {MOST_LENSES:,} micro-lenses")
         if self.sensor.width < 3 * mla.pitch_px or self.sensor.height < 3 * mla.pitch_px:
             raise ValueError("mla.pitch_px: the sensor holds fewer than three micro-lenses a side")
         if mla.border_px * 2 >= mla.pitch_px - 2:
