@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email
 import email.message
+import importlib.util
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,10 @@ NOT_IN_SDIST = (".venv", "demo/", "dist/", "site/", "__pycache__")
 
 def build(out: Path) -> tuple[Path, Path]:
     """Wheel and sdist in ``out``, which should be empty."""
+    if importlib.util.find_spec("hatchling") is None:
+        sys.exit(
+            "hatchling is not installed, so nothing can be built; install it with: pip install -e '.[dev]'"
+        )
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-d", str(out)],
         cwd=ROOT,
