@@ -61,7 +61,9 @@ def version_faults() -> list[str]:
 def address_faults() -> list[str]:
     """An index shows where a project lives."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [] if project.get("urls") else ["pyproject.toml: project.urls names no address of the repository"]
+    if {"Repository", "Source", "Homepage"} & set(project.get("urls", {})):
+        return []
+    return ["pyproject.toml: project.urls names no address of the repository"]
 
 
 def tree_faults() -> list[str]:
