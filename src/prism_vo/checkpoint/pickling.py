@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State ↔ bytes: pickles that name images of the recording instead of holding them, and are read with care.
 
-A pickle is a program. The reader takes classes of this package that hold state, and NumPy's arrays and generators;
+A pickle is a program. The reader takes classes of this package that hold state, and arrays in a form of our own;
 nothing else is looked up, so that a file made by somebody else can at worst fail to load.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
+from prism_vo.checkpoint import plain_arrays
 from prism_vo.errors import InputError
 from prism_vo.types import DecodedFrame, Frame, InputFrame, RawFrame
 
@@ -46,21 +47,10 @@ ROOMS = frozenset(
         ),
     }
 )
-NUMPY = {
-    "numpy": ("ndarray", "dtype"),
-    "numpy._core.multiarray": ("_reconstruct", "scalar"),
-    "numpy.core.multiarray": ("_reconstruct", "scalar"),
-    "numpy._core.numeric": ("_frombuffer",),
-    "numpy.core.numeric": ("_frombuffer",),
-    "numpy.random._pickle": ("__generator_ctor", "__bit_generator_ctor"),
-    "numpy.random._pcg64": ("PCG64",),
-    "numpy.random.bit_generator": ("SeedSequence", "__pyx_unpickle_SeedSequence"),
-}
 PYTHON = {
     "builtins": ("set", "frozenset", "slice", "range", "complex", "bytearray"),
     "collections": ("deque", "OrderedDict", "Counter"),
 }
-KNOWN = NUMPY | PYTHON
 
 
 class _Writer(pickle.Pickler):
@@ -80,6 +70,10 @@ class _Writer(pickle.Pickler):
         if isinstance(value, Frame):
             return ("frame", value.index, self._focused(value))
         return None
+
+    def reducer_override(self, value: Any) -> Any:
+        """Values of NumPy in a form that is checked when it is read."""
+        return plain_arrays.reduced(value)
 
     def _focused(self, frame: Frame) -> DecodedFrame | None:
         """The focused image, once; the pyramid is made of it again."""
@@ -104,7 +98,9 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Only what holds state."""
-        if name in KNOWN.get(module, ()):
+        if module == plain_arrays.__name__ and name in plain_arrays.READERS:
+            return plain_arrays.READERS[name]
+        if name in PYTHON.get(module, ()):
             return getattr(importlib.import_module(module), name)
         rooms = module.split(".")
         if rooms[0] == "prism_vo" and len(rooms) > 1 and rooms[1] in ROOMS and "." not in name:
