@@ -34,7 +34,6 @@ from prism_vo.window.report import FocusReport, LensReport, MappingReport, Windo
 from prism_vo.window.solver import Solved, minimise
 from prism_vo.window.terms.depth import DepthTerm
 from prism_vo.window.uncertainty import (
-    OPTIMISM,
     Uncertainty,
     focus_estimate,
     own_sigmas,
@@ -322,10 +321,9 @@ class Window(WindowContents):
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
         ids = np.array([k.id for k in self.keyframes], np.int32)
-        shared = (
-            0.0 if np.isnan(self.scale_sigma) else self.scale_sigma
-        )  # the scale is wrong for all of them alike
-        variance = OPTIMISM**2 * self.depth_variance(p) + (shared * p.inv_depth) ** 2
+        # what residuals repeat is counted once in a point's own variance; the scale is wrong for all of them alike
+        shared = 0.0 if np.isnan(self.scale_sigma) else self.scale_sigma
+        variance = self.depth_variance(p) + (shared * p.inv_depth) ** 2
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
     def locate(self, posed: PosedFrame, covered: ZoneAgreement | None = None) -> Located | None:
