@@ -125,6 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recording", type=Path, nargs="+", default=[])
     parser.add_argument("--no-simulated", action="store_true")
+    parser.add_argument("--only", default="", help="simulated rows whose name has this in it")
     parser.add_argument("--sides", type=int, nargs="*", default=SIDES)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-accuracy", action="store_true")
@@ -132,7 +133,7 @@ def main() -> None:
     if not arguments.no_accuracy:
         print(HEADER + "\n|" + "---|" * 10)
         recorded = chain.from_iterable(map(recorded_rows, arguments.recording))
-        for row in chain(recorded, () if arguments.no_simulated else simulated_rows()):
+        for row in chain(recorded, () if arguments.no_simulated else simulated_rows(arguments.only)):
             print(row, flush=True)
     if arguments.sides:
         print_times(tuple(arguments.sides), arguments.threads)
