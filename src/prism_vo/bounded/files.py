@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from prism_vo.errors import InputError
@@ -16,20 +18,36 @@ _PLAIN = re.compile(r"[\w .:/+-]{1,40}", re.ASCII)
 
 def read_bytes(path: Path, limit: int) -> bytes:
     """All of a regular file, unless it is larger than ``limit`` bytes; links, pipes and devices never end here."""
-    try:
+    with _faults_named(path):
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{path}: is not a file.")
         with path.open("rb") as file:
             data = file.read(found.st_size + 1) if found.st_size <= limit else None
+    if data is None:
+        raise InputError(f"{path}: is larger than the {size_text(limit)} such a file may have.")
+    return data
+
+
+def read_part(path: Path, place: int, most: int) -> bytes:
+    """At most so many bytes of a regular file from a place on."""
+    with _faults_named(path):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: is not a file.")
+        with path.open("rb") as file:
+            file.seek(place)
+            return file.read(most)
+
+
+@contextmanager
+def _faults_named(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file.") from error
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason}).") from error
-    if data is None:
-        raise InputError(f"{path}: is larger than the {size_text(limit)} such a file may have.")
-    return data
 
 
 def read_text(path: Path, limit: int = TEXT) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from prism_vo import __version__
 from prism_vo.atomic import write_bytes_atomically
-from prism_vo.bounded.files import read_bytes
+from prism_vo.bounded.files import read_part
 from prism_vo.bounded.json_text import parse_json
 from prism_vo.errors import InputError
 
@@ -44,13 +44,16 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], bytes] | None:
     path = folder / CHECKPOINT
     if path.is_symlink() or not path.is_file():
         return None
-    data = read_bytes(path, LARGEST)
-    end = data.find(b"\n", len(FIRST_LINE), LONGEST_HEADER)
-    if not data.startswith(FIRST_LINE) or end < 0:
+    begin = read_part(path, 0, LONGEST_HEADER)
+    end = begin.find(b"\n", len(FIRST_LINE))
+    if not begin.startswith(FIRST_LINE) or end < 0:
         raise InputError(f"{path}: is no checkpoint of prism-vo; delete it, or begin again with --force.")
     try:
-        header = parse_json(data[len(FIRST_LINE) : end].decode("utf-8"))
-        state = data[end + 1 :]
+        header = parse_json(begin[len(FIRST_LINE) : end].decode("utf-8"))
+        length = path.stat().st_size - end - 1
+        if length > LARGEST or header["bytes"] != length:  # before memory is spent on it
+            raise ValueError
+        state = read_part(path, end + 1, length)
         whole = header["bytes"] == len(state) and header["sha256"] == hashlib.sha256(state).hexdigest()
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is damaged; begin again with --force.") from error
