@@ -11,7 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Integers, Mask
 from prism_vo.bounded.mesh_file import read_beside, read_mesh_file
 from prism_vo.errors import InputError, MissingExtraError
 from prism_vo.simulate.mesh import Material, MeshBuilder
@@ -42,9 +42,7 @@ def load_mesh_scene(path: Path) -> Scene:
         loaded = trimesh.load_scene(io.BytesIO(data), file_type=kind[1:], resolver=_Beside(path))
         parts: list[Any] = [part for part in loaded.dump() if len(getattr(part, "faces", ()))]
         for index, part in enumerate(parts):
-            part.update_faces(
-                part.unique_faces()
-            )  # a ray meets all that lie in one place: thousands take minutes
+            part.update_faces(_first_of_same(part.faces))
             _add_part(builder, layers, part, index, turn)
     except InputError:
         raise
@@ -55,6 +53,12 @@ def load_mesh_scene(path: Path) -> Scene:
     if not (np.abs(np.concatenate(builder.corners)) < FARTHEST).all():
         raise InputError(f"{path}: has vertices that are not finite numbers of metres.")
     return Scene(path.stem, builder, atlas_for({FALLBACK}, layers))
+
+
+def _first_of_same(faces: Integers) -> Mask:
+    """Which faces (N, 3) are no repetition: a ray meets all that lie in one place, and thousands take minutes."""
+    _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
+    return np.isin(np.arange(len(faces)), first)
 
 
 class _Beside(Mapping[str, bytes]):
