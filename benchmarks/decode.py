@@ -18,7 +18,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.decode_accuracy import HEADER, recorded_rows, simulated_rows
+from benchmarks.decode_accuracy import HEADER, recorded_rows, simulated_rows, with_mosaic
 from benchmarks.workload import Workload
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield import Decoder
@@ -33,7 +33,7 @@ POINTS = 2000
 REPEATS = 9
 
 
-def camera_of(side: int) -> PlenopticCamera:
+def camera_of(side: int, mosaic: bool = False) -> PlenopticCamera:
     """A Raytrix-like camera with side² raw pixels; micro-images keep their 14.3 pixels."""
     data = {
         "sensor": {"width": side, "height": side, "pixel_size_um": 11264.0 / side},
@@ -50,7 +50,8 @@ def camera_of(side: int) -> PlenopticCamera:
             "lens_types": [{"focus_virtual_depth": v} for v in (2.2, 3.0, 4.2)],
         },
     }
-    return PlenopticCamera.from_calibration(Calibration.model_validate(data))
+    calibration = Calibration.model_validate(data)
+    return PlenopticCamera.from_calibration(with_mosaic(calibration) if mosaic else calibration)
 
 
 def textured_raw(camera: PlenopticCamera) -> RawFrame:
@@ -69,9 +70,9 @@ def textured_raw(camera: PlenopticCamera) -> RawFrame:
     return RawFrame(0, 0.0, np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8))
 
 
-def stages(side: int, threads: int = 2) -> Iterator[tuple[str, Callable[[], object]]]:
+def stages(side: int, threads: int = 2, mosaic: bool = False) -> Iterator[tuple[str, Callable[[], object]]]:
     """The three speeds and what they are made of."""
-    camera = camera_of(side)
+    camera = camera_of(side, mosaic)
     raw = textured_raw(camera)
     decoder = Decoder(camera, DecodeConfig(threads=threads))
     decoder.dense(raw)
@@ -99,10 +100,10 @@ def copy_milliseconds(side: int) -> float:
     return Workload("copy", lambda: np.copyto(target, source)).milliseconds()
 
 
-def print_times(sides: tuple[int, ...], threads: int) -> None:
+def print_times(sides: tuple[int, ...], threads: int, mosaic: bool) -> None:
     print("\n| raw image | stage | wall ms | processor ms | ns per TF pixel (wall) |\n|---|---|---|---|---|")
     for side in sides:
-        for name, run in stages(side, threads):
+        for name, run in stages(side, threads, mosaic):
             run()
             walls, processors = [], []
             for _ in range(REPEATS):
@@ -128,6 +129,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="simulated rows whose name has this in it")
     parser.add_argument("--sides", type=int, nargs="*", default=SIDES)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--mosaic", action="store_true", help="times behind a colour sensor")
     parser.add_argument("--no-accuracy", action="store_true")
     arguments = parser.parse_args()
     if not arguments.no_accuracy:
@@ -136,7 +138,7 @@ def main() -> None:
         for row in chain(recorded, () if arguments.no_simulated else simulated_rows(arguments.only)):
             print(row, flush=True)
     if arguments.sides:
-        print_times(tuple(arguments.sides), arguments.threads)
+        print_times(tuple(arguments.sides), arguments.threads, arguments.mosaic)
 
 
 if __name__ == "__main__":

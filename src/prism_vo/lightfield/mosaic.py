@@ -41,7 +41,6 @@ class PreparedMosaic(PreparedRaw):
         self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
     ) -> None:
         super().__init__(values, gain, border, bands, largest)
-        self._difference: Floats | None = None  # padded, to the blurred luminance; OUTSIDE where unknown
         self._colour: Floats | None = None  # (H, W): colour at every pixel's own site
         self._neutral: Floats | None = None  # (H, W): light without it
 
@@ -58,8 +57,9 @@ class PreparedMosaic(PreparedRaw):
 
     def _light_to_focus(self) -> Floats:
         if self._neutral is None:
-            _ = self.matching_image  # makes the difference
-            difference, light, border = self._difference, self._light, self._border
+            usable, light, border = self._usable(), self._light, self._border
+            difference = np.empty_like(usable)  # to the blurred luminance; OUTSIDE where unknown
+            self._bands.run(len(usable), lambda first, last: _difference_rows(usable, first, last, difference))
             colour, neutral = np.empty_like(light), np.empty_like(light)
             self._bands.run(
                 len(light),
@@ -71,11 +71,7 @@ class PreparedMosaic(PreparedRaw):
     def _at_half_pixels(self, usable: Floats) -> Floats:
         height, width = usable.shape
         luminance = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
-        difference = np.empty_like(usable)
-        self._bands.run(
-            height, lambda first, last: _luminance_rows(usable, first, last, luminance, difference)
-        )
-        self._difference = difference
+        self._bands.run(height, lambda first, last: _luminance_rows(usable, first, last, luminance))
         return luminance
 
 
@@ -114,14 +110,14 @@ def _luminance_along(line, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _luminance_rows(image, first, last, out, difference):  # type: ignore[no-untyped-def]
-    """Rows of a mosaic → two rows each of luminance at half-pixel steps, and what pixels differ by from it."""
+def _luminance_rows(image, first, last, out):  # type: ignore[no-untyped-def]
+    """Rows of a mosaic → two rows each of luminance at half-pixel steps."""
     f, zero = np.float32, np.float32(0.0)
     height, width = image.shape
     line = np.empty(width, np.float32)
     for y in range(first, last):
         if y < EDGE or y >= height - EDGE:
-            out[2 * y], out[2 * y + 1], difference[y] = OUTSIDE, OUTSIDE, OUTSIDE
+            out[2 * y], out[2 * y + 1] = OUTSIDE, OUTSIDE
             continue
         above, here, below, second = image[y - 1], image[y], image[y + 1], image[y + 2]
         for x in range(width):
@@ -129,15 +125,31 @@ def _luminance_rows(image, first, last, out, difference):  # type: ignore[no-unt
             line[x] = value if value > zero else f(OUTSIDE)
         _luminance_along(line, out[2 * y])
         for x in range(width):
-            luminance = out[2 * y, 2 * x]
-            difference[y, x] = here[x] - luminance if luminance > zero else OUTSIDE
-        for x in range(width):
             line[x] = f(HALF_AWAY) * (here[x] + below[x]) + f(FARTHER_AWAY) * (above[x] + second[x])
         top, bottom = image[y - 2], image[y + 3]
         for x in range(width):
             if line[x] <= zero:
                 line[x] = _before_rim(top[x], above[x], here[x], below[x], second[x], bottom[x])
         _luminance_along(line, out[2 * y + 1])
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _difference_rows(image, first, last, difference):  # type: ignore[no-untyped-def]
+    """What pixels of a mosaic differ by from its luminance at them: all that a focused image needs of it."""
+    f, zero = np.float32, np.float32(0.0)
+    height, width = image.shape
+    line = np.empty(width, np.float32)
+    for y in range(first, last):
+        difference[y] = OUTSIDE
+        if y < EDGE or y >= height - EDGE:
+            continue
+        above, here, below, out = image[y - 1], image[y], image[y + 1], difference[y]
+        for x in range(width):
+            value = f(AT_PIXEL) * here[x] + f(BESIDE_PIXEL) * (above[x] + below[x])
+            line[x] = value if value > zero else f(OUTSIDE)
+        for x in range(EDGE, width - EDGE):
+            luminance = f(AT_PIXEL) * line[x] + f(BESIDE_PIXEL) * (line[x - 1] + line[x + 1])
+            out[x] = here[x] - luminance if luminance > zero else f(OUTSIDE)
 
 
 @njit(nogil=True, cache=True, fastmath=True)

@@ -72,14 +72,18 @@ class PreparedRaw:
         """For matching: padded, at half-pixel steps; OUTSIDE marks what must not be used (also saturated pixels)."""
         with self._lock:
             if self._matching is None:
-                usable = self._padded()
-                largest, light, limit = self._largest, self._light, np.float32(SATURATION)
-                self._bands.run(
-                    len(usable),
-                    lambda first, last: _pad_rows(largest, light, limit, self._border, first, last, usable),
-                )
-                self._matching = self._at_half_pixels(usable)
+                self._matching = self._at_half_pixels(self._usable())
             return self._matching
+
+    def _usable(self) -> Floats:
+        """The light of pixels that are neither saturated nor outside, padded."""
+        usable = self._padded()
+        largest, light, limit = self._largest, self._light, np.float32(SATURATION)
+        self._bands.run(
+            len(usable),
+            lambda first, last: _pad_rows(largest, light, limit, self._border, first, last, usable),
+        )
+        return usable
 
     def _padded(self) -> Floats:
         """Room for the image with its border."""
