@@ -59,7 +59,9 @@ class PreparedMosaic(PreparedRaw):
         if self._neutral is None:
             usable, light, border = self._usable(), self._light, self._border
             difference = np.empty_like(usable)  # to the blurred luminance; OUTSIDE where unknown
-            self._bands.run(len(usable), lambda first, last: _difference_rows(usable, first, last, difference))
+            self._bands.run(
+                len(usable), lambda first, last: _difference_rows(usable, first, last, difference)
+            )
             colour, neutral = np.empty_like(light), np.empty_like(light)
             self._bands.run(
                 len(light),
