@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prism_vo.notices import agreement_rows, contradiction, focus_notices, lens_notices
+from prism_vo.notices import agreement_rows, contradiction, focus_notices, lamp_notices, lens_notices
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
@@ -88,3 +88,9 @@ def test_a_lens_that_is_not_the_one_of_the_file_is_named(found: float, said: boo
     sentences = lens_notices(seen, CAMERA)  # type: ignore[arg-type]
     assert len(sentences) == said
     assert not said or "focal length +0.50 ± 0.10 %" in sentences[0]
+
+
+def test_bands_of_a_lamp_are_said() -> None:
+    assert lamp_notices(False) == []
+    (sentence,) = lamp_notices(True)
+    assert "lamp" in sentence and "10 ms" in sentence

@@ -77,6 +77,16 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
     ]
 
 
+def lamp_notices(banded: bool) -> list[str]:
+    """A sentence if frames had the bands of a lamp."""
+    if not banded:
+        return []
+    return [
+        "Bands of a flickering lamp wander over the rows: they were taken out, but poses and depth are less certain for "
+        "it (by some 0.5 % of the path); expose for a multiple of the lamp's period (10 ms at 50 Hz)."
+    ]
+
+
 def _usual_depth(reports: Iterable[FrameReport]) -> float:
     """Median distance (m) of the points that were compared; 1 m if none were."""
     found = [

@@ -32,7 +32,7 @@ from prism_vo.lightfield import Decoder
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 from prism_vo.notebook.html import card, path_drawing
-from prism_vo.notices import focus_notices, lens_notices
+from prism_vo.notices import focus_notices, lamp_notices, lens_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
@@ -105,7 +105,7 @@ class RunResult:
         problems = self.check.problems() if self.check is not None else []
         optics = [] if metric is None else [metric]
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
-        return [*problems, *optics, *self.remarks]
+        return [*problems, *lamp_notices(self.odometry.banded), *optics, *self.remarks]
 
     @property
     def scale_sigma(self) -> float:
