@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -181,6 +182,7 @@ def test_a_checkpoint_that_is_none(recording: Path, tmp_path: Path) -> None:
         (b"x" + data, "no checkpoint of prism-vo"),
         (data[:-1], "damaged"),
         (data.replace(b'"program": "', b'"program": "x'), "another version"),
+        (re.sub(rb'("records": {"bytes": )\d+', rb"\1Infinity", data), "missing or damaged"),
     ):
         (out / CHECKPOINT).write_bytes(wrong)
         with pytest.raises(InputError, match=words):

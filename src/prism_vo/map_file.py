@@ -103,7 +103,7 @@ def read_map(path: Path) -> StoredMap:
         entries = [_Entry.of(entry) for entry in header["keyframes"]]
         if not 0 < len(entries) <= MOST_KEYFRAMES or len({e.id for e in entries}) != len(entries):
             raise ValueError("keyframes")
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: the header of the map is damaged.") from error
     if sum(e.nbytes for e in entries) != len(data) - end - 1:
         raise InputError(f"{path}: the map is cut off or damaged; its size is not what its header says.")

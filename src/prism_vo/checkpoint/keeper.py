@@ -109,7 +109,7 @@ class Keeper:
             places = found["places"]
         except InputError as error:
             raise InputError(f"{self.folder}: {error}; begin again with --force.") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{self.folder}: the checkpoint is not whole; begin again with --force."
             ) from error

@@ -53,7 +53,7 @@ class RecordFile:
                     break
                 self._digest.update(block)
                 self._written += len(block)
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._refusal() from error
         if self._written != length or self._digest.hexdigest() != written.get("sha256"):
             raise self._refusal()
