@@ -91,6 +91,6 @@ def test_a_lens_that_is_not_the_one_of_the_file_is_named(found: float, said: boo
 
 
 def test_bands_of_a_lamp_are_said() -> None:
-    assert lamp_notices(False) == []
-    (sentence,) = lamp_notices(True)
+    assert lamp_notices(0, 60) == [] and lamp_notices(5, 60) == []
+    (sentence,) = lamp_notices(40, 60)
     assert "lamp" in sentence and "10 ms" in sentence

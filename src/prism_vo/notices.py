@@ -18,6 +18,7 @@ SURE = 3.0  # standard deviations
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
+LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
 
@@ -77,9 +78,9 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
     ]
 
 
-def lamp_notices(banded: bool) -> list[str]:
-    """A sentence if frames had the bands of a lamp."""
-    if not banded:
+def lamp_notices(banded: int, frames: int) -> list[str]:
+    """A sentence if many frames had the bands of a lamp; a few may be of something else."""
+    if banded <= LAMP_SHARE * frames:
         return []
     return [
         "Bands of a flickering lamp wander over the rows: they were taken out, but poses and depth are less sure for "

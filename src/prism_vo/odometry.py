@@ -92,7 +92,7 @@ class Odometry:
         self.places = self._new_places(threads, known)
         self.segment = -1
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
-        self.banded = False  # a lamp's bands were seen: they are looked for in every frame from then on
+        self.banded = 0  # frames with bands of a lamp; after the first they are looked for in every frame
         self.frame: Frame | None = None  # the last one
 
     def __repr__(self) -> str:
@@ -109,9 +109,9 @@ class Odometry:
             return self._start_segment(frame)
         with self.watch("track"):
             seen = track_without_bands(
-                self.tracker, self.judge, frame, self.reference, self.motion, self.banded
+                self.tracker, self.judge, frame, self.reference, self.motion, self.banded > 0
             )
-            frame, track, self.banded = seen.frame, seen.track, seen.banded
+            frame, track, self.banded = seen.frame, seen.track, self.banded + seen.banded
             verdict = None
             if track.ok:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)

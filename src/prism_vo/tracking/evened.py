@@ -21,20 +21,20 @@ class Evened:
 
     frame: Frame
     track: Track
-    banded: bool  # it, or one before it, had bands: they are looked for in every frame from then on
+    banded: bool  # it had bands
 
 
 def track_without_bands(
     tracker: Tracker, judge: Judge, frame: Frame, reference: Reference, motion: Motion, banded: bool
 ) -> Evened:
     """Track a frame; where there is doubt, or ``banded`` says that frames before it had bands, look for them."""
-    track = tracker.track(frame, reference, motion)
+    track, found = tracker.track(frame, reference, motion), False
     for _ in range(ROUNDS):
         if not (banded or judge.doubts(track, motion)):
             break
         evened = tracker.without_bands(frame, reference, track.T_frame_ref, banded)
         if evened is None:
             break
-        frame, banded = evened, True
+        frame, found, banded = evened, True, True
         track = tracker.track(frame, reference, motion)
-    return Evened(frame, track, banded)
+    return Evened(frame, track, found)
