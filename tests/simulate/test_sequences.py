@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import cv2
 import numpy as np
 import pytest
@@ -133,3 +135,18 @@ def test_command_lists_previews_and_reports_mistakes(tmp_path, capsys):
     assert main(["simulate", "nowhere", str(tmp_path / "x")]) == 2
     assert main(["simulate", "table"]) == 2
     assert not (tmp_path / "x").exists()
+
+
+def test_a_mesh_of_very_many_pieces_is_refused_at_once(tmp_path):
+    data = trimesh.creation.box().export(file_type="glb")
+    size = int.from_bytes(data[12:16], "little")
+    tree = json.loads(data[20 : 20 + size])
+    tree["meshes"][0]["primitives"] *= 30_000
+    text = json.dumps(tree).encode()
+    text += b" " * (-len(text) % 4)
+    length = (20 + len(text) + len(data) - 20 - size).to_bytes(4, "little")
+    (tmp_path / "many.glb").write_bytes(
+        data[:8] + length + len(text).to_bytes(4, "little") + data[16:20] + text + data[20 + size :]
+    )
+    with pytest.raises(InputError, match="claims more than it holds"):
+        load_mesh_scene(tmp_path / "many.glb")

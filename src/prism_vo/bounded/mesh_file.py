@@ -15,7 +15,7 @@ from prism_vo.bounded.json_text import parse_json
 from prism_vo.errors import InputError
 
 LARGEST = 256 * MB
-MOST_ENTRIES = 100_000  # nodes, meshes, accessors … of a glTF file
+MOST_ENTRIES = 20_000  # nodes, meshes, accessors … of a glTF file, and pieces of all meshes: each takes a tenth of a millisecond
 _BINARY_GLTF = b"glTF"
 _JSON_CHUNK = 0x4E4F534A
 _PLY_ELEMENT = re.compile(rb"^element\s+\w+\s+(\d+)", re.MULTILINE)
@@ -83,6 +83,9 @@ def _check_glb(data: bytes) -> None:
 def _check_gltf(tree: dict[str, Any], binary: bytes) -> None:
     for name in ("nodes", "meshes", "accessors", "bufferViews", "materials", "images", "textures", "scenes"):
         _require(isinstance(tree.get(name, []), list) and len(tree.get(name, [])) <= MOST_ENTRIES)
+    _require(sum(len(mesh.get("primitives", [])) for mesh in tree.get("meshes", [])) <= MOST_ENTRIES)
+    _require(sum(len(node.get("children", [])) for node in tree.get("nodes", [])) <= MOST_ENTRIES)
+    _require(sum(len(scene.get("nodes", [])) for scene in tree.get("scenes", [])) <= MOST_ENTRIES)
     for accessor in tree.get("accessors", []):
         _require(0 <= int(accessor["count"]) <= LARGEST)
     if not binary:
