@@ -15,7 +15,7 @@ from prism_vo.bounded.json_text import parse_json
 from prism_vo.errors import InputError
 
 LARGEST = 256 * MB
-MOST_ENTRIES = 20_000  # nodes, meshes, accessors …, and pieces of all meshes, of a glTF file: each takes 0.1 ms
+MOST_ENTRIES = 20_000  # nodes, meshes … and pieces of all meshes in a glTF file: each takes 0.1 ms
 _BINARY_GLTF = b"glTF"
 _JSON_CHUNK = 0x4E4F534A
 _PLY_ELEMENT = re.compile(rb"^element\s+\w+\s+(\d+)", re.MULTILINE)
