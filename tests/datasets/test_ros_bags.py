@@ -196,7 +196,7 @@ def test_a_description_without_end_is_refused_at_once(tmp_path: Path) -> None:
     folder = describe(tmp_path, write_bag(tmp_path, 2, images(2)))
     with (tmp_path / "walk" / "metadata.yaml").open("a") as file:
         file.write("#" * (5 << 20))
-    with pytest.raises(InputError, match="larger than 4 MB"):
+    with pytest.raises(InputError, match="larger than the"):
         open_sequence(folder)
 
 
@@ -244,3 +244,15 @@ def test_a_word_where_files_are_listed_is_one_sentence(tmp_path: Path) -> None:
     assert "files: word" in (bag / "metadata.yaml").read_text()
     with pytest.raises(InputError, match="not a readable ROS bag"):
         open_sequence(describe(tmp_path, "walk"))
+
+
+@pytest.mark.parametrize("times", [2, 20_000])
+def test_a_file_listed_many_times_is_refused_at_once(tmp_path: Path, times: int) -> None:
+    folder = describe(tmp_path, write_bag(tmp_path, 2, images(2)))
+    metadata = tmp_path / "walk" / "metadata.yaml"
+    words = re.sub(
+        r"(relative_file_paths:\n)(\s*- .*\n)", lambda m: m[1] + times * m[2], metadata.read_text()
+    )
+    metadata.write_text(words)
+    with pytest.raises(InputError, match=r"metadata.yaml: (lists a file twice|is larger than)"):
+        open_sequence(folder)

@@ -20,14 +20,15 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader that reads ``1e-3`` as a number and refuses a key given twice, aliases and deep nesting."""
 
     depth = 0
+    longest = LONGEST_SCALAR
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
         """One node, unless it is an alias (which can stand for any amount of memory) or nested too deeply."""
         if self.check_event(yaml.AliasEvent):
             raise self._refusal("aliases (*name) are not read; write the value out")
         event = self.peek_event()  # before anybody asks what kind of value it is, which takes time
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_SCALAR:
-            raise self._refusal(f"a value of more than {LONGEST_SCALAR} characters")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > self.longest:
+            raise self._refusal(f"a value of more than {self.longest} characters")
         self.depth += 1
         if self.depth > DEEPEST:
             raise self._refusal(f"nested more than {DEEPEST} levels deep")
@@ -62,10 +63,10 @@ class YamlFault(ValueError):
     """Why a text is not YAML that is read here; ``str()`` names the line where it is known."""
 
 
-def parse_yaml(text: str) -> Any:
-    """The value of a text, or :class:`YamlFault`."""
+def parse_yaml(text: str, longest: int = LONGEST_SCALAR) -> Any:
+    """The value of a text whose scalars have at most ``longest`` characters, or :class:`YamlFault`."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=type("_Limited", (_Loader,), {"longest": longest}))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}: {_problem(error)}" if mark is not None else _problem(error)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.bounded.files import MB, shown
+from prism_vo.bounded.files import MB, read_text, shown
 from prism_vo.bounded.folder import inside
 from prism_vo.bounded.image_header import claimed
+from prism_vo.bounded.yaml_text import YamlFault, parse_yaml
 from prism_vo.datasets.bag_unpacking import limit_unpacking
 from prism_vo.datasets.bit_depth import SAMPLES, BitDepth
 from prism_vo.datasets.images import check_size, decoded, read_image
@@ -30,7 +31,9 @@ from prism_vo.types import RawFrame
 from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 DESCRIPTION = "rosbag.yaml"
-LARGEST_METADATA = 4 * MB
+LARGEST_METADATA = MB // 4
+LONGEST_PROFILES = 65536  # characters of the quality-of-service profiles of a topic
+MOST_FILES = 1000
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
 _GREY = {"mono8": np.uint8, "8UC1": np.uint8, "mono16": np.uint16, "16UC1": np.uint16}
 _COLOR = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0)}
@@ -192,17 +195,27 @@ def _reader(bag: Path) -> Any:
     except ImportError as error:
         raise MissingExtraError("ROS bags need the package rosbags: pip install 'prism-vo[ros]'.") from error
     limit_unpacking()
-    description = bag / "metadata.yaml"  # of a ROS 2 bag
-    if description.is_file() and description.stat().st_size > LARGEST_METADATA:
-        raise InputError(
-            f"{description}: is larger than {LARGEST_METADATA // MB} MB; it should list files and topics."
-        )
+    _check_metadata(bag / "metadata.yaml")
     with damage_named(bag):
         reader = AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         reader.open()
     if not all(isinstance(c.topic, str) and isinstance(c.msgtype, str) for c in reader.connections):
         raise InputError(f"{bag}: not a readable ROS bag (a topic or its type has no name).")
     return reader
+
+
+def _check_metadata(path: Path) -> None:
+    """The description of a ROS 2 bag: of possible size, and naming no file twice (each is opened)."""
+    if not path.is_file():
+        return
+    try:
+        tree = parse_yaml(read_text(path, LARGEST_METADATA), LONGEST_PROFILES)
+        files = tree["rosbag2_bagfile_information"]["relative_file_paths"]
+        once = isinstance(files, list) and len(set(map(str, files))) == len(files) <= MOST_FILES
+    except (YamlFault, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is no description of a ROS bag.") from error
+    if not once:
+        raise InputError(f"{path}: lists a file twice, or more than {MOST_FILES}.")
 
 
 @contextmanager
