@@ -157,3 +157,14 @@ def test_a_record_that_claims_more_than_there_is_costs_no_memory(tmp_path: Path,
     path.write_bytes(b"\xff" * path.stat().st_size)  # four bytes of length: 4 GB
     with pytest.raises(InputError, match="is missing or damaged"):
         store.get(place)
+
+
+def test_a_shelf_without_its_state_is_empty_and_a_wrong_one_is_refused() -> None:
+    assert [*Shelf.__new__(Shelf)] == []
+    for wrong in (
+        {},
+        {"_store": None, "_places": [], "_recent": 3},
+        {"_store": None, "_places": [], "recent": []},
+    ):
+        with pytest.raises(ValueError, match="not the state"):
+            Shelf().__setstate__(wrong)

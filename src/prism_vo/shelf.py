@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
 import numpy as np
 
@@ -32,9 +32,18 @@ class Store(Protocol):
 class Shelf(Sequence[T]):
     """Read like a list; items that were put away are read again one by one."""
 
+    _store: Store | None
+    _places: array[int]  # of the items that were put away
+    _recent: list[T]
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Empty and whole, also where a damaged pickle makes one without its state."""
+        shelf = super().__new__(cls)
+        shelf._store, shelf._places, shelf._recent = None, array("q"), []
+        return shelf
+
     def __init__(self, items: Iterable[T] = (), store: Store | None = None) -> None:
         self._store = store
-        self._places = array("q")  # of the items that were put away
         self._recent = list(items)
 
     def keep_in(self, store: Store) -> None:
@@ -110,5 +119,7 @@ class Shelf(Sequence[T]):
         return {**vars(self), "_places": np.array(self._places, np.int64)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if set(state) != {"_store", "_places", "_recent"} or not isinstance(state["_recent"], list):
+            raise ValueError("not the state of a shelf")
         vars(self).update(state)
         self._places = array("q", np.asarray(state["_places"], np.int64).tolist())
