@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks.odometry``: accuracy from oracle stages to the raw image, ablation, stage times, memory.
+"""``python -m benchmarks.odometry``: accuracy from oracle stages to the raw image, ablation, memory.
 
 Without arguments it simulates its own short sweep; ``--recording FOLDER`` uses a recording with ground truth. With
 ``--gate`` the figures of the simulated sweep are compared with ``baseline.json`` and the exit code says whether any
-became worse by half (accuracy only: times are printed, never compared). ``--update`` writes the baseline.
+became worse by half (``benchmarks.speed`` compares times). ``--update`` writes the baseline.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import resource
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,6 @@ HEADER = (
     + "|---" * 8
     + "|"
 )
-STAGES = ("decode", "pyramid", "track", "trace", "optimise", "refine", "select", "measure", "reference")
 
 
 class ExactSensor(Sensor):
@@ -150,35 +148,6 @@ def eta_ablation(sequence: Sequence) -> None:
             )
 
 
-def speed(sequence: Sequence, points: int) -> None:
-    """CPU and wall milliseconds a frame of each stage, after a first pass that compiles."""
-    config = replace(Config(), window=replace(Config().window, points=points))
-    pipeline.run(sequence, config, frames=12, threads=False)
-    cpu = time.process_time()
-    result = run_recording(sequence, config)
-    cpu = time.process_time() - cpu
-    frames = len(result.reports)
-    totals = {s: 1e3 * sum(r.seconds.get(s, 0.0) for r in result.reports) / frames for s in STAGES}
-    print(
-        f"\n{points} points, {frames} frames; wall ms a frame: "
-        + ", ".join(f"{s} {v:.1f}" for s, v in totals.items())
-    )
-    own = (
-        sum(totals[s] for s in ("pyramid", "track", "trace", "optimise", "refine", "reference"))
-        + totals["select"]
-        - totals["measure"]
-    )
-    print(f"tracking + mapping {own:.1f} ms a frame; whole chain {1e3 * cpu / frames:.1f} ms CPU a frame")
-    keyframes = sorted(sum(r.seconds.values()) - r.seconds["decode"] for r in result.reports if r.mapping)
-    others = sorted(sum(r.seconds.values()) - r.seconds["decode"] for r in result.reports if not r.mapping)
-    middle = [1e3 * float(np.median(times)) for times in (others, keyframes)]
-    print(f"median frame {middle[0]:.1f} ms, median keyframe {middle[1]:.1f} ms (measure included)")
-    stamps: list[float] = []
-    pipeline.run(sequence, config, progress=lambda *_: stamps.append(time.perf_counter()))
-    rate = (len(stamps) - 5) / (stamps[-1] - stamps[4])
-    print(f"end to end, reading and decoding beside: {rate:.1f} frames/s after the first 5 frames")
-
-
 def memory(sequence: Sequence, frames: int) -> None:
     """Peak memory at intervals of a long run: the recording played to and fro."""
     odometry = Odometry(
@@ -222,7 +191,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recording", type=Path)
     parser.add_argument("--eta", action="store_true", help="fixed against adaptive η")
-    parser.add_argument("--speed", type=int, metavar="POINTS", help="stage times with so many active points")
     parser.add_argument("--memory", type=int, metavar="FRAMES", help="peak memory over so many frames")
     parser.add_argument("--no-accuracy", action="store_true")
     parser.add_argument("--gate", action="store_true")
@@ -240,8 +208,6 @@ def main() -> int:
         figures = {} if args.no_accuracy else accuracy(sequence, simulation)
         if args.eta:
             eta_ablation(sequence)
-        if args.speed:
-            speed(sequence, args.speed)
         if args.memory:
             memory(sequence, args.memory)
     if args.update:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,6 +41,8 @@ RUNS = 3  # of a recording, likewise
 FRAMES = 40
 WARM_UP = 5  # frames at the start that are not counted in frames a second
 KERNELS_SHOWN = 12
+# without threads stage times add up, and wall time is processor time on a free machine
+ALONE = replace(Config(), decode=replace(Config().decode, threads=1))
 NESTED = ("measure",)  # stages that are part of another one
 
 
@@ -68,11 +71,6 @@ class Times:
     processor: float  # s a frame
     wall: float  # s a frame
     reports: list[FrameReport]
-
-
-def alone(sequence: Sequence) -> Config:
-    """Settings without threads: stage times add up, and wall time is processor time on a free machine."""
-    return replace(Config(), decode=replace(Config().decode, threads=1))
 
 
 def frames_of(sequence: Sequence) -> list[InputFrame]:
@@ -109,14 +107,13 @@ def print_stages(reports: list[FrameReport]) -> None:
 
 def print_kernels(sequence: Sequence, frames: list[InputFrame]) -> None:
     """Processor ms a frame of the compiled kernels, and of all that is not compiled."""
-    odometry = Odometry(sequence.camera, alone(sequence), white=sequence.white, threads=False)
+    odometry = Odometry(sequence.camera, ALONE, white=sequence.white, threads=False)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     for frame in frames:
         odometry(frame)
     profile.disable()
     kernels, others = defaultdict[str, list[float]](lambda: [0.0, 0.0]), 0.0
-    # a kernel is the function of a module of ours that calls nothing Python could see and takes its own time
     for (file, _, name), (_, calls, own, _, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         compiled = "prism_vo" in file and name in _compiled_names(file)
         if compiled:
@@ -133,16 +130,15 @@ def print_kernels(sequence: Sequence, frames: list[InputFrame]) -> None:
     print(f"| NumPy, OpenCV, SciPy and Python (with the profiler's own cost) | {others:.2f} | |")
 
 
-def _compiled_names(file: str, known: dict[str, set[str]] = {}) -> set[str]:  # noqa: B006
+@cache
+def _compiled_names(file: str) -> set[str]:
     """Functions of a source file that Numba compiles."""
-    if file not in known:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
-        known[file] = {
-            after.split("def ")[1].split("(")[0]
-            for line, after in pairwise(lines)
-            if line.startswith("@njit") and after.startswith("def ")
-        }
-    return known[file]
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    return {
+        after.split("def ")[1].split("(")[0]
+        for line, after in pairwise(lines)
+        if line.startswith("@njit") and after.startswith("def ")
+    }
 
 
 def measure(path: Path, detailed: bool) -> float:
@@ -150,7 +146,7 @@ def measure(path: Path, detailed: bool) -> float:
     sequence = open_sequence(path)
     frames = frames_of(sequence)
     before = reference_loop()
-    single = timed(sequence, frames, alone(sequence), threads=False)
+    single = timed(sequence, frames, ALONE, threads=False)
     both = timed(sequence, frames, Config(), threads=True)
     unit = min(before, reference_loop())
     stamps: list[float] = []

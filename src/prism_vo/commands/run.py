@@ -66,8 +66,7 @@ def run(
     variant
         full: with depth terms; plenoptic: depth only to start and track; pinhole: no depth, free scale.
     calibrate
-        focus (default): follow the focus if it is not the one of the camera file; all: focal length and principal
-        point, too; off: take the file as exact.
+        focus (default): follow the focus; all: focal length and principal point, too; off: the file is exact.
     seed
         Seed of the point selection.
     loops

@@ -175,9 +175,7 @@ class Window(WindowContents):
             return FocusReport(self.focus_shift, known**-0.5, self.focus_watch.verdict)
         seen = self.focus_seen.sigma**-2
         sigma, likely = (known + seen) ** -0.5, self.focus_seen.shift * seen / (known + seen)
-        if (
-            not self.focus_is_free
-        ):  # what is held is wrong by what images and file together would change in it
+        if not self.focus_is_free:  # wrong by what images and file together would change in it
             sigma = float(np.hypot(sigma, likely - self.focus_shift))
         return FocusReport(self.focus_shift, sigma, self.focus_watch.verdict)
 
