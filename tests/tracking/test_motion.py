@@ -155,3 +155,12 @@ def test_guesses_are_relative_to_the_reference() -> None:
     motion = Motion(HERE, STEP)
     for ours, at_origin in zip(motion.guesses(reference, True), motion.guesses(np.eye(4), True)):
         np.testing.assert_allclose(ours @ reference, at_origin, atol=1e-12)
+
+
+def test_a_frame_that_stands_still_is_no_example_of_a_good_alignment() -> None:
+    """A video that copies its first frame leaves residuals that nothing in motion reaches."""
+    usual = Expected(4.0, 2.0)
+    still = replace(tracked(0.4, 0.2), flow=0.02)
+    assert still.expected_next(usual) == usual
+    assert still.expected_next(Expected()) == Expected()
+    assert replace(still, flow=3.0).expected_next(usual) == Expected(0.4, 0.2)

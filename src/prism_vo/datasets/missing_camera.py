@@ -36,7 +36,10 @@ class MissingCameraError(InputError):
         make = ["prism-vo", "import-calibration", grid, model, *self._size(), "--out", str(camera)]
         look = ["prism-vo", "info", str(self.path), "--plot", "grid.png"]
         unknown = [
-            f"  ({MODEL} is what LiFCal writes when it calibrates the camera)" if model == MODEL else "",
+            f"  ({MODEL} is what LiFCal writes when it calibrates the camera; without one, type --lens MM --pixel UM "
+            "in its place, the main lens in mm and the pixel in µm: distances are then not metric yet)"
+            if model == MODEL
+            else "",
             f"  ({GRID} is the micro-lens calibration that came with the camera)" if grid == GRID else "",
         ]
         return [

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError
 from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.displaced import clustered_variance, fit_displacement
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.ladders import refinement_ladder, search_ladder
 from prism_vo.lightfield.matching import RESULTS
@@ -22,6 +23,7 @@ from prism_vo.lightfield.search import SEARCH_SIDE
 from prism_vo.lightfield.variance import (
     SampleNoise,
     fit_noise,
+    nodes_of_a_lens,
     noise_in_gradients,
     rim_share,
     slope_variance,
@@ -123,26 +125,53 @@ class Matcher:
         view = self.geometry.view
         step = max(1.0, np.sqrt(view.width * view.height / NOISE_POINTS))
         x, y = np.meshgrid(np.arange(step / 2, view.width, step), np.arange(step / 2, view.height, step))
-        found = self.points(image, np.rint(np.stack([x.ravel(), y.ravel()], -1)), everything=True)
+        points = np.rint(np.stack([x.ravel(), y.ravel()], -1))
+        found = self.points(image, points, everything=True)
         good = np.isfinite(found.slope) & (found.curvature > 0) & (found.redundancy > 0)
         texture = found.curvature[good] / found.redundancy[good]
-        return fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture)
+        noise = fit_noise(found.grey[good] + GREY_OFFSET, found.residual[good], texture)
+        return replace(noise, displaced=self._displacement(image, points, found, noise))
+
+    def _displacement(self, image: MatchingImage, points: Array, found: Matches, noise: SampleNoise) -> float:
+        """Variance (px²) by which single micro-images are displaced, from valid matches at TF pixels (N, 2)."""
+        stated = self._slope_variance(found, noise, image.fall)
+        moved = self._slope_variance(found, replace(noise, displaced=1.0), image.fall)
+        valid = self._certain(found, stated)
+        if not valid.any():
+            return 0.0
+        slope, curvature = (np.asarray(a[valid], np.float64) for a in (found.slope, found.curvature))
+        at = self.sampling.scale * (points[valid] + 0.5) - 0.5
+        pitch, window = self.sampling.pitch, self.sampling.window
+        seen = clustered_variance(image, self.geometry, at, slope, curvature, pitch, window)
+        return fit_displacement(seen, stated[valid], moved[valid] - stated[valid])
 
     def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, Mask]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
-        beta = self.geometry.view.beta
+        variance = self._slope_variance(found, noise, fall)
+        valid = self._certain(found, variance)
         with np.errstate(divide="ignore", invalid="ignore"):
-            floor = noise.variance(found.grey + np.float32(GREY_OFFSET))
-            lenses = found.redundancy / np.float32(self._side**2)
-            in_gradients = noise_in_gradients(floor, found.steepness, lenses)
-            residual = np.maximum(found.residual, floor)
-            variance = slope_variance(found.curvature, residual, found.repeats, in_gradients, rim_share(fall))
             slope = unskewed(found.slope, variance)
-            variance /= beta**2
-            valid = np.isfinite(found.slope) & (found.curvature > 0)
-            valid &= (variance > 0) & (variance < self._config.max_sigma**2)
+        variance /= self.geometry.view.beta**2
         rho = self.geometry.inv_virtual_depth(slope)
         return np.where(valid, rho, np.nan), np.where(valid, variance, np.inf), valid
+
+    def _certain(self, found: Matches, variance: Array) -> Mask:
+        """Which matches with the slope variance ``variance`` are valid."""
+        with np.errstate(invalid="ignore"):
+            valid = np.isfinite(found.slope) & (found.curvature > 0) & (variance > 0)
+            return np.asarray(valid & (variance < (self._config.max_sigma * self.geometry.view.beta) ** 2))
+
+    def _slope_variance(self, found: Matches, noise: SampleNoise, fall: float) -> Array:
+        """σ²(h) of matches."""
+        nodes = np.float32(self._side**2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            floor = noise.variance(found.grey + np.float32(GREY_OFFSET))
+            in_gradients = noise_in_gradients(floor, found.steepness, found.redundancy / nodes)
+            spacing = self.sampling.pitch * found.slope  # of nodes in a micro-image, raw px
+            moved = noise.displaced * found.steepness / (2.0 * spacing) ** 2  # τ² |∇I|²
+            seen = nodes_of_a_lens(self._side, spacing, self.geometry.radius)
+            errors = np.maximum(found.residual, floor) * found.repeats + moved * seen
+            return slope_variance(found.curvature, errors, in_gradients, rim_share(fall))
 
 
 def transmission_fall(vignetting: Vignetting, radius: float) -> float:

@@ -5,13 +5,15 @@ A match is the root of a score, a sum over the nodes of a window and the lenses 
 (residual). Residuals have a variance s² (sensor noise, aliasing, interpolation, defocus), taken where the gradients
 are that decide the match. With b' = db/dh, the curvature of the cost::
 
-    σ²(h) = s² · ω · C/f · 1/b'                                 σ(ρ_v) = σ(h)/β
+    σ²(h) = (s² · C/f + τ² |∇I|² N) · ω/b'                      σ(ρ_v) = σ(h)/β
 
 - ω: a sum with weights w has the variance Σ w² where its curvature counts Σ w (:func:`rim_share`).
 - C: neighbouring nodes repeat each other's errors. Residuals one node apart correlate by r, measured in the match
   itself but at least what blur and interpolation do to white noise; gradients one node apart correlate by cos θ across
   a texture with θ = 2π · node spacing/period, by 1 along it. C sums the products over the window (:func:`repeats`).
 - f = θ/sin θ: differences over two nodes show the gradient of such a texture too flat by that; b' has both.
+- τ: displacement of single micro-images (raw px), an error that all N nodes repeat which a lens shows of the window
+  (:func:`nodes_of_a_lens`); measured in the images themselves (:mod:`~prism_vo.lightfield.displaced`).
 
 θ comes from second differences: tan²(θ/2) is their energy over that of the gradients. Nothing here is fitted to errors
 of depth. The noise (read and shot) is estimated from residuals without texture (:func:`fit_noise`); no s² is less.
@@ -49,10 +51,14 @@ SPREAD_POWER = 4.0  # σ²(h) ∝ h⁴: the lenses that see a point and their sq
 
 @dataclass(frozen=True)
 class SampleNoise:
-    """Variance of a sample without texture: read plus shot noise, as blur and devignetting leave them."""
+    """Variance of a sample without texture: read plus shot noise, as blur and devignetting leave them.
+
+    And what noise is not: by how much single micro-images are displaced.
+    """
 
     read: float  # grey²
     shot: float  # grey² per grey
+    displaced: float = 0.0  # τ², raw px²
 
     def variance(self, grey: ArrayLike) -> Array:
         """At intensity ``grey`` (0–255)."""
@@ -139,12 +145,18 @@ def fit_noise(grey: Floats, residual: Floats, texture: Floats) -> SampleNoise:
     return SampleNoise(max(float(coefficients[0]), floor), float(coefficients[1]))
 
 
-def slope_variance(
-    curvature: Floats, residual: Floats, repeated: Floats, noise_share: Floats, share: float
-) -> Array:
-    """σ²(h) of matches (all arrays of one shape); ``share``: ω, ``noise_share``: see :func:`noise_in_gradients`."""
+def slope_variance(curvature: Floats, errors: Floats, noise_share: Floats, share: float) -> Array:
+    """σ²(h) of matches (all arrays of one shape); ``share``: ω, ``noise_share``: see :func:`noise_in_gradients`.
+
+    ``errors``: variance of what a node contributes, times how often the window repeats it.
+    """
     signal = np.maximum(1.0 - noise_share, 0.0)
-    return np.asarray(residual * repeated * (share / (curvature * signal * signal)))
+    return np.asarray(errors * (share / (curvature * signal * signal)))
+
+
+def nodes_of_a_lens(side: int, spacing: Floats, radius: float) -> Array:
+    """N: how many of side² nodes, ``spacing`` px apart, a micro-image of ``radius`` shows if it shows any; a mean."""
+    return np.asarray((side / (1.0 + 0.5 * side * spacing / radius)) ** 2)
 
 
 def unskewed(slope: Floats, variance: Floats) -> Array:

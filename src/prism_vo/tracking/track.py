@@ -10,6 +10,8 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 
+STILL = 0.5  # px RMS at 512 px width from the reference: below, hardly a pixel is interpolated
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -45,8 +47,14 @@ class Track:
         return self.rms / self.brightness.contrast
 
     def expected_next(self, before: Expected) -> Expected:
-        """What a good alignment looks like from here on; a frame that is partly covered is no example."""
-        return before if self.covered is not None else Expected(self.relative_rms, self.coarse_rms)
+        """What a good alignment looks like from here on.
+
+        A frame that is partly covered is no example, nor is one that stands still: a copy of its reference fits better
+        than anything that has moved ever will.
+        """
+        if self.covered is not None or self.flow < STILL:
+            return before
+        return Expected(self.relative_rms, self.coarse_rms)
 
     def is_better_than(self, other: Track) -> bool:
         """A track that is good, then one with a smaller residual."""
