@@ -33,7 +33,9 @@ def findings_picture(image: NDArray[Any], findings: GridFindings) -> Picture:
     side = (width - GAP) // 2
     left = _arrows(image, fit, fit.zones.offset, RESIDUAL_COLOR, side, "left over by the fit, single zones")
     if findings.from_start:
-        right = _arrows(image, fit, fit.start_offsets, START_COLOR, side, "offsets of the given file, single zones")
+        right = _arrows(
+            image, fit, fit.start_offsets, START_COLOR, side, "offsets of the given file, single zones"
+        )
     else:
         right = _profile(findings.profile, fit.grid.pitch / 2, side, len(left))
     below = np.full((len(left), width, 3), 255, np.uint8)
