@@ -36,6 +36,7 @@ class CameraCheck:
     refusal: str | None  # why there is no grid
     kinds: LensClassSharpness | None
     types_seen: tuple[float, ...] | None  # focuses by class, if they stand in another order than in the file
+    types_agree: bool  # whether the images show the order of the file
     profile: MicroImageProfile | None
     slopes: SlopeCheck | None
     usable_radius: float  # px, of the camera file
@@ -128,20 +129,20 @@ def check_camera(
     try:
         grid = fit_grid(images, start)
     except GridUncertainError as error:
-        return CameraCheck(None, str(error), None, None, None, None, radius)
+        return CameraCheck(None, str(error), None, None, False, None, None, radius)
     slopes = check_slopes(camera, images[len(images) // 2], white)
     kinds = lens_type_sharpness(images, grid.grid)
-    seen = _types_seen(camera, [images[0], images[-1]])
-    return CameraCheck(grid, None, kinds, seen, micro_image_profile(images, grid.grid), slopes, radius)
-
-
-def _types_seen(camera: PlenopticCamera, images: Sequence[NDArray[Any]]) -> tuple[float, ...] | None:
-    """Focuses (virtual depths) by lens class as the images show them; None where they show no other order."""
     focus = tuple(t.focus_virtual_depth for t in camera.calibration.mla.lens_types)
+    seen = _types_seen(camera, focus, [images[0], images[-1]])
+    other, profile = None if seen == focus else seen, micro_image_profile(images, grid.grid)
+    return CameraCheck(grid, None, kinds, other, seen == focus, profile, slopes, radius)
+
+
+def _types_seen(
+    camera: PlenopticCamera, focus: tuple[float, ...], images: Sequence[NDArray[Any]]
+) -> tuple[float, ...] | None:
+    """Focuses (virtual depths) by lens class as the images show them; None where they do not show an order."""
     if len(focus) != CLASS_COUNT:
         return None
     order = see_lens_order(images, camera.calibration)
-    if order is None or not order.clear:
-        return None
-    seen = order.focus_by_class(focus)
-    return seen if seen != focus else None
+    return None if order is None or not order.clear else order.focus_by_class(focus)

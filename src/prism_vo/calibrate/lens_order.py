@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which class of lenses has which focus, seen from how their sharpness changes with depth.
 
-A lens focused at ρ_f = 1/v_f is blurred in proportion to |ρ − ρ_f|, so the logarithm of its sharpness against that of
-its neighbours of the other classes (which see the same content) is a line in ρ whose slope grows with ρ_f. The order
-of the three slopes is the order of the three focuses; where on the lines the scene lies does not matter.
+A lens focused at ρ_f = 1/v_f is blurred in proportion to |ρ − ρ_f|. The logarithm of the power of its fine structure,
+against that of its neighbours of the other classes (which see the same content), is taken to follow
+F = −log(1 + (ρ − ρ_f)²/w²): a parabola near the focus, where three classes differ by straight lines, and a logarithm
+far from it, where the class that is focused nearest is the sharpest. Of the six ways to give the focuses of the file to
+the classes the one that explains most, with any depth of field w, is the order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import cv2
@@ -34,7 +37,16 @@ NOISE_POWER = 0.05  # grey levels squared: fine structure below it is noise
 DEPTH_REACH = 5  # px of the focused image about a lens, whose median depth counts
 FEWEST_DEPTHS = 8
 FEWEST_LENSES = 200
-CLEAR = 5.0  # standard deviations between neighbouring slopes
+CLEAR = 5.0  # standard deviations between the best order and the next
+DEPTHS_OF_FIELD = (
+    0.05,
+    0.1,
+    0.2,
+    0.4,
+    0.8,
+    1.6,
+    3.2,
+)  # w in units of the range of the focuses: it is not known
 # neighbours of lens (i, j) of class c: the first three are of class c + 1, the others of class c − 1
 NEXT, PREVIOUS = ((1, 0), (0, -1), (-1, 1)), ((-1, 0), (0, 1), (1, -1))
 
@@ -43,7 +55,7 @@ class LensOrder(NamedTuple):
     """Classes by their focus, and how clearly that was seen."""
 
     classes: tuple[int, ...]  # the first is focused at the largest ρ, so at the least virtual depth
-    certainty: float  # standard deviations between the slopes that are hardest to tell apart
+    certainty: float  # standard deviations between it and the next best order
 
     @property
     def clear(self) -> bool:
@@ -63,7 +75,13 @@ class _Samples(NamedTuple):
 
 
 def see_lens_order(images: Sequence[NDArray[Any]], calibration: Calibration) -> LensOrder | None:
-    """The order of three lens classes in raw images (H, W) or (H, W, 3); None where too little texture has depth."""
+    """The order of three lens classes in raw images (H, W) or (H, W, 3); None where too little texture has depth.
+
+    The file's three focuses are taken to be right, their order is not.
+    """
+    focus = sorted({1.0 / kind.focus_virtual_depth for kind in calibration.mla.lens_types}, reverse=True)
+    if len(focus) != CLASS_COUNT:
+        return None
     kinds = calibration.mla.model_copy(update={"lens_types": (LensType(focus_virtual_depth=3.0),)})
     camera = PlenopticCamera.from_calibration(calibration.model_copy(update={"mla": kinds}))
     array, decoder = MicroLensArray.of(camera), Decoder(camera)
@@ -73,7 +91,7 @@ def see_lens_order(images: Sequence[NDArray[Any]], calibration: Calibration) -> 
     rho, sharpness, block = (np.concatenate(column) for column in zip(*parts))
     if len(rho) < FEWEST_LENSES:
         return None
-    return _order(_Samples(rho, sharpness, block))
+    return _order(_Samples(rho, sharpness, block), np.array(focus))
 
 
 def _samples(
@@ -131,17 +149,34 @@ def _depth_at(camera: PlenopticCamera, array: MicroLensArray, decoder: Decoder, 
     return out
 
 
-def _order(samples: _Samples) -> LensOrder:
-    """Slopes of sharpness over ρ, and by a jackknife over blocks how certain their order is."""
-    slopes = _slopes(samples, np.ones(len(samples.rho), bool))
-    order = np.argsort(-slopes)
-    blocks = np.unique(samples.block)
-    without = np.array([np.diff(_slopes(samples, samples.block != b)[order]) for b in blocks])
-    sigma = np.sqrt((len(blocks) - 1) * without.var(0))
-    certainty = float((np.abs(np.diff(slopes[order])) / np.maximum(sigma, 1e-12)).min())
-    return LensOrder(tuple(int(c) for c in order), certainty if len(blocks) > 2 else 0.0)
+def _order(samples: _Samples, focus: Array) -> LensOrder:
+    """The order that explains most, and by a jackknife over blocks how certain it is; ``focus``: ρ_f, largest first."""
+    orders = list(permutations(range(CLASS_COUNT)))
+    blocks, block = np.unique(samples.block, return_inverse=True)
+    agreement = np.empty((len(DEPTHS_OF_FIELD), len(orders), len(blocks)))  # model × data, by blocks
+    size = np.empty((len(DEPTHS_OF_FIELD), 1, len(blocks)))  # model²
+    for n, share in enumerate(DEPTHS_OF_FIELD):
+        width = share * (focus[0] - focus[-1])
+        model = -np.log1p(((samples.rho[:, None] - focus) / width) ** 2)
+        model -= model.mean(1, keepdims=True)
+        size[n, 0] = np.bincount(block, (model**2).sum(1), len(blocks))
+        for m, order in enumerate(orders):
+            product = (model * samples.sharpness[:, order]).sum(1)
+            agreement[n, m] = np.bincount(block, product, len(blocks))
+    explained = _explained(agreement.sum(-1), size.sum(-1))
+    best, next_best = np.argsort(-explained)[:2]
+    without = np.array(
+        [
+            _explained(agreement.sum(-1) - agreement[..., b], size.sum(-1) - size[..., b])
+            for b in range(len(blocks))
+        ]
+    )
+    ahead = without[:, best] - without[:, next_best]
+    sigma = np.sqrt((len(blocks) - 1) * ahead.var())
+    certainty = float((explained[best] - explained[next_best]) / max(sigma, 1e-12))
+    return LensOrder(orders[best], certainty if len(blocks) > 2 else 0.0)
 
 
-def _slopes(samples: _Samples, use: NDArray[np.bool_]) -> Array:
-    x = samples.rho[use] - samples.rho[use].mean()
-    return np.asarray(x @ samples.sharpness[use] / max(float(x @ x), 1e-12))
+def _explained(agreement: Array, size: Array) -> Array:
+    """Sum of squares (orders,) that the best depth of field explains, with a factor that is not negative."""
+    return np.asarray((np.maximum(agreement, 0.0) ** 2 / np.maximum(size, 1e-12)).max(0))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from prism_vo.calibrate.check import CameraCheck
+from prism_vo.calibrate.grid import CLASS_COUNT
 
 MILLI = 1e3
 
@@ -42,12 +43,13 @@ def _lens_rows(check: CameraCheck) -> list[tuple[str, str]]:
     rows = []
     if check.kinds is not None:
         words = {1: "one kind", 3: "three kinds", None: "cannot be told from these images"}[check.kinds.kinds]
-        rows.append(
-            (
-                "lens types",
-                words + ("" if check.types_seen is None else ", in another order than in the file"),
-            )
-        )
+        if check.types_seen is not None:
+            words += ", in another order than in the file"
+        elif check.types_agree:
+            words += ", in the order of the file"
+        elif check.kinds.kinds == CLASS_COUNT:
+            words += "; which has which focus cannot be told from these images"
+        rows.append(("lens types", words))
     if check.profile is not None:
         radius = check.profile.radius
         found = "no rim: vignetting was removed" if radius is None else f"micro-images end at {radius:.2f} px"
