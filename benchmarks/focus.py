@@ -4,7 +4,8 @@
 python -m benchmarks.focus RECORDING … [--wrong -20 -10 0 10 20] [--calibrate focus off] [--jump FRAME]
 
 RECORDING: folders with ground truth. ``--wrong``: µm added to main_lens.mla_distance_mm. ``--jump``: the file is right,
-and from this frame on depths are measured as if the lens had moved by the µm of ``--wrong``.
+and from this frame on depths are measured as if the lens had moved by the µm of ``--wrong``; the path before it, and
+that from where the jump is said to the end, are then judged apart, too.
 """
 
 from __future__ import annotations
@@ -62,16 +63,23 @@ def row(folder: Path, micrometres: float, calibrate: Calibrate, jump: int | None
         odometry = Odometry(with_focus(sequence.camera, shift), config, white=sequence.white)
     else:
         odometry = Odometry(sequence.camera, config, JumpingDecoder(sequence, jump, shift))
-    said, scale_sigma = "–", np.nan
+    said, said_at, scale_sigma = "–", 0, np.nan
     for index in range(len(sequence)):
         report = odometry(sequence[index])
         if report.mapping is None:
             continue
         scale_sigma = report.mapping.scale_sigma
         if report.mapping.focus is not None and report.mapping.focus.verdict != "as it was":
-            said = f"{report.mapping.focus.verdict}, frame {index}"
+            said, said_at = f"{report.mapping.focus.verdict}, frame {index}", index
     odometry.finish()
-    found = evaluate_trajectory(odometry.trajectory(), sequence.groundtruth, max_difference=0.02)
+    path = odometry.trajectory()
+    found = evaluate_trajectory(path, sequence.groundtruth, max_difference=0.02)
+    if jump is not None:
+        parts = path[:jump], path[max(jump, said_at) :]
+        scales = [evaluate_trajectory(p, sequence.groundtruth, max_difference=0.02).scale for p in parts]
+        said += "; before it {:+.2f} %, the rest {:+.2f} %".format(
+            *(100 * (1 / scale - 1) for scale in scales)
+        )
     seen = odometry.window.focus_report()
     focus = "–" if seen is None else f"{MICRO * seen.shift:+.1f} ± {MICRO * seen.sigma:.1f}"
     return (

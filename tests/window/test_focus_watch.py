@@ -64,6 +64,11 @@ def test_a_small_difference_that_has_become_certain_is_estimated_from_then_on() 
     assert later.verdict == "differs a little" and later.trusted
 
 
+def test_a_difference_larger_than_agreement_was_known_to_was_there_from_the_start() -> None:
+    watch = after(FocusWatch(), 6, 0.0, SURE, newest=0.0)
+    assert after(watch, 1, 0.006, 0.0005, newest=0.0).verdict == "wrong from the start"
+
+
 @pytest.mark.parametrize("sigma", [0.0, 0.01])
 def test_what_all_depths_share_limits_the_certainty(sigma: float) -> None:
     least = 0.001 / abs(FOCUS.slopes(0.0).w_infinity)

@@ -62,8 +62,10 @@ class FocusWatch:
                 return watch
         difference = abs(found.shift - shift) / found.sigma
         if difference > CONTRADICT:
+            # what lies farther off than agreement was ever known to was there from the start
+            little = self.trusted and abs(found.shift - shift) <= KNOWN
             return replace(
-                watch, trusted=True, verdict="differs a little" if self.trusted else "wrong from the start"
+                watch, trusted=True, verdict="differs a little" if little else "wrong from the start"
             )
         return replace(watch, trusted=self.trusted or (difference < AGREE and found.sigma < KNOWN))
 
