@@ -3,7 +3,8 @@
 
 FOLDER: recordings with exact depth (folders ``raw/`` and ``depth/``). Every frame with depth is decoded with
 ``mla.border_px`` of 1, 1.5 and 2; printed is the information-weighted mean error of ρ_v (σ at the true depth), 1e-4,
-over all frames of a folder, and the same in each fifth by σ. An estimator that is right has no preferred border.
+over all frames of a folder, with what chance leaves of it (one independent error per matching window), and the same in
+each fifth by σ. An estimator that is right has no preferred border.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.decode_accuracy import Looked, look, weighted_mean
+from benchmarks.decode_accuracy import WINDOW_PIXELS, Looked, look, weighted_mean
 from prism_vo.datasets.images import read_image
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration, load_calibration
@@ -53,7 +54,8 @@ def row(folder: Path) -> str:
         fifth = np.digitize(sigma, np.quantile(sigma, [0.2, 0.4, 0.6, 0.8]))
         means.append(1e4 * weighted_mean(error, sigma))
         fifths = [f"{1e4 * weighted_mean(error[fifth == i], sigma[fifth == i]):+.1f}" for i in range(5)]
-        cells.append(f"{means[-1]:+.2f} | {' '.join(fifths)}")
+        chance = 1e4 * np.sqrt(WINDOW_PIXELS / (sigma**-2.0).sum())
+        cells.append(f"{means[-1]:+.2f} ± {chance:.2f} | {' '.join(fifths)}")
     return f"| {folder.name} | {' | '.join(cells)} | {max(means) - min(means):.2f} |"
 
 

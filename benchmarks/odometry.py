@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prism_vo import pipeline
+from prism_vo import pipeline, se3
 from prism_vo.arrays import Floats
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
@@ -124,14 +124,28 @@ def accuracy(sequence: Sequence, simulation: Simulation | None) -> dict[str, flo
         print(row("decoded", "measured", variant, result.metrics, result.lost), flush=True)
         if variant == "full":
             m = result.metrics
+            assert sequence.groundtruth is not None
             figures = {
                 "ate_percent": m.se3.rmse_t_percent,
-                "rotation_deg": m.se3.rmse_r_deg,
+                "rotation_deg": rotation_from_start(result.trajectory, sequence.groundtruth),
                 "scale_error_percent": 100 * m.scale_error,
                 "shape_percent": m.sim3.rmse_t_percent,
                 "lost": result.lost,
             }
     return figures
+
+
+def rotation_from_start(estimate: Trajectory, truth: Trajectory) -> float:
+    """Root mean square angle (degrees) by which poses are turned, seen from the first one.
+
+    After an alignment by positions the angle is that of the alignment: this path is 46 mm long (rms), but 12 and 5 mm
+    wide, and 0.07 mm of position turn it by ten times what the poses themselves are turned.
+    """
+    nearest = np.abs(truth.times[None] - estimate.times[:, None]).argmin(1)
+    found, true = (se3.inverse(t[0]) @ t for t in (estimate.poses, truth.poses[nearest]))
+    apart = np.swapaxes(true[:, :3, :3], 1, 2) @ found[:, :3, :3]
+    angles = np.arccos(np.clip((np.trace(apart, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0))
+    return float(np.degrees(np.sqrt((angles**2).mean())))
 
 
 def eta_ablation(sequence: Sequence) -> None:
