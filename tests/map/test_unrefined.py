@@ -48,7 +48,7 @@ def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
         return Located(better @ posed.T_view_world, None)
 
     world.unrefined.refine([frames[0], optimised], locate)
-    assert [posed.frame.index for posed in asked] == [0, 1, 2]
+    assert [posed.frame.index for posed in asked[:3]] == [0, 1, 2]
     for placed, posed in zip(world.frames, asked):
         # the search starts where the frame has been carried to with its keyframe
         np.testing.assert_allclose(posed.T_view_world, AWAY @ optimised.pose, atol=1e-12)

@@ -19,8 +19,8 @@ def test_the_pose_of_the_last_frame_is_found_from_all_points(seed: int) -> None:
     poses = exact.state.base_pose.copy()
     poses[-1] = se3.exp(np.random.default_rng(seed).normal(0, 2e-3, 6)) @ poses[-1]
     state = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth[older])
-    located = locate(term, state, 20)
-    other = locate(term, replace(state, base_pose=exact.state.base_pose), 20)
+    located = locate(term, state, 20).located
+    other = locate(term, replace(state, base_pose=exact.state.base_pose), 20).located
     assert located is not None and other is not None
     found, from_truth = located.T_view_world, other.T_view_world
     assert located.covariance is not None and (np.linalg.eigvalsh(located.covariance) > 0).all()
@@ -50,4 +50,4 @@ def test_a_frame_that_shows_something_else_has_no_pose() -> None:
         points=exact.points.take(older),
         outlier_energy=np.full(4, 400.0, np.float32),
     )
-    assert locate(term, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20) is None
+    assert locate(term, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20).located is None

@@ -3,53 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.map.between import Locate, PlacedFrame, TrackedFrame, locate_between
 from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedFrame
 from prism_vo.window.keyframe import Keyframe
-from prism_vo.window.locate import Located
 
 MOST = 16  # frames kept until the next keyframe; a camera at rest: the oldest keep their tracked pose
 MOVED = 0.02  # of the way between two keyframes, by which they must have moved for frames between to be located again
-# a better pose of a frame, of which zones may be covered; None: not found
-Locate = Callable[[PosedFrame, ZoneAgreement | None], Located | None]
-
-
-@dataclass
-class PlacedFrame:
-    """A frame's pose relative to a keyframe, so that later optimisation moves it."""
-
-    time: float
-    keyframe: int  # id
-    T_frame_ref: Array
-    covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
-
-    def scale(self, factor: float) -> PlacedFrame:
-        """The lengths around it were wrong by a factor."""
-        self.T_frame_ref = se3.scaled(self.T_frame_ref, np.zeros(3), factor)
-        return self
-
-
-@dataclass(frozen=True)
-class TrackedFrame:
-    """A frame as tracking left it, to be located once more."""
-
-    placed: PlacedFrame
-    posed: PosedFrame
-    covered: ZoneAgreement | None  # zones in which something covers the scene
-
-    def locate(self, start: Array, reference: Array, locate: Locate) -> None:
-        """From ``start`` (T_frame_ref), if it is found; ``reference``: its keyframe's T_view_world."""
-        located = locate(replace(self.posed, T_view_world=start @ reference), self.covered)
-        if located is not None:
-            self.placed.T_frame_ref = se3.renormalised(located.T_view_world @ se3.inverse(reference))
-            self.placed.covariance = located.covariance
 
 
 @dataclass(frozen=True)
@@ -103,20 +70,19 @@ class Unrefined:
         """The points that frames were located against have changed all at once."""
         self.waiting, self.refined = [*(each.tracked for each in self.refined), *self.waiting], []
 
-    def refine(self, keyframes: Iterable[Keyframe], locate: Locate, keep: bool = False) -> None:
+    def refine(self, keyframes: Sequence[Keyframe], locate: Locate, keep: bool = False) -> None:
         """Locate all of them against the optimised points; those whose keyframe has left keep their pose.
 
         ``keep``: they may have to be located again. That is done when keyframes moved against each other.
         """
         poses = {k.id: k.pose for k in keyframes}
         done = [_located_again(each, poses, locate) for each in self.refined]
-        for tracked in self.waiting:
-            keyframe = tracked.placed.keyframe
-            if keyframe not in poses:
-                continue
-            tracked.locate(tracked.placed.T_frame_ref, poses[keyframe], locate)
-            newest = next(reversed(poses))
-            done.append(RefinedFrame(tracked, newest, poses[newest] @ se3.inverse(poses[keyframe])))
+        waiting = [each for each in self.waiting if each.placed.keyframe in poses]
+        locate_between(waiting, keyframes, locate)
+        newest = next(reversed(poses), -1)
+        for tracked in waiting:
+            apart = poses[newest] @ se3.inverse(poses[tracked.placed.keyframe])
+            done.append(RefinedFrame(tracked, newest, apart))
         self.waiting, self.refined = [], done[-MOST:] if keep else []
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array, Integers
 from prism_vo.cloud import PointCloud
+from prism_vo.map.between import PlacedFrame
 from prism_vo.map.points import to_cloud
 from prism_vo.map.smoothing import smoothed
-from prism_vo.map.unrefined import PlacedFrame, Unrefined
+from prism_vo.map.unrefined import Unrefined
 from prism_vo.optics.camera import FocusedView
 from prism_vo.places.corrections import Corrections
 from prism_vo.points.finished import FinishedPoints

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Mask
@@ -26,6 +27,7 @@ from prism_vo.window.uncertainty import honest
 SMALL_STEP = 1e-5  # m, rad
 LEAST_INLIERS = 100  # residuals that must agree
 LEAST_INLIER_SHARE = 0.5  # of those in view
+LEAST_CONFIRMED_SHARE = 0.2  # the same, where something else confirms the pose
 DAMPING = Damping(start=1e-4, fall=0.1, least=1e-8, least_after_refusal=1e-3, most=10.0)
 
 
@@ -66,12 +68,32 @@ class Located:
 
     T_view_world: Array
     covariance: Array | None  # (6, 6) of the left tangent, m and rad; None: some direction is not known
+    energy: float = 0.0  # of a residual in view, outliers at what they count at most
+    share: float = 1.0  # of the residuals in view that agree
+
+    @property
+    def is_sure(self) -> bool:
+        """Needs nothing else to confirm it."""
+        return self.share > LEAST_INLIER_SHARE
+
+    def is_better_than(self, other: Located | None) -> bool:
+        """Fits the same image better."""
+        return other is None or self.energy < other.energy
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Where the search for a pose ended."""
+
+    T_view_world: Array
+    status: NDArray[np.int8]  # (N,) of the points' residuals in the frame
+    located: Located | None
 
 
 def locate(
     term: PhotometricTerm, state: State, iterations: int, noise2: float = 1.0, hidden: Mask | None = None
-) -> Located | None:
-    """The last frame of ``state``, which hosts no points; None if its pose cannot be determined.
+) -> Attempt:
+    """The last frame of ``state``, which hosts no points; not located if its pose cannot be determined.
 
     ``noise2``: variance of the residuals; ``hidden``: points (N,) that something covers in that frame.
     """
@@ -80,13 +102,11 @@ def locate(
     term = replace(term, points=replace(term.points, residual_status=only_last))
     settled, start, _ = settle_borders(term, WindowEnergy(term).linearize(state))
     found = descend(_LocateProblem(settled), state, start, DAMPING, iterations)
-    if found.failed:
-        return None
-    status = found.at.photometric.status[:, -1]
-    seen, counted = (status == IN).sum(), np.isin(status, (IN, OUTLIER)).sum()
-    enough = seen > LEAST_INLIERS and seen > LEAST_INLIER_SHARE * counted
-    if not enough:
-        return None
+    pose, status = found.state.base_pose[-1], found.at.photometric.status[:, -1]
+    seen, counted = int((status == IN).sum()), int(np.isin(status, (IN, OUTLIER)).sum())
+    if found.failed or seen <= LEAST_INLIERS or seen <= LEAST_CONFIRMED_SHARE * counted:
+        return Attempt(pose, status, None)
     rows = slice(BLOCK * (len(state.delta) - 1), BLOCK * (len(state.delta) - 1) + POSE)
     inner = inverse(found.at.h[rows, rows])
-    return Located(found.state.base_pose[-1], None if inner is None else honest(noise2 * inner))
+    covariance = None if inner is None else honest(noise2 * inner)
+    return Attempt(pose, status, Located(pose, covariance, float(found.at.energy / counted), seen / counted))

@@ -25,6 +25,7 @@ from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.focus_step import focus_step
 from prism_vo.window.focus_watch import LEAST_KEYFRAMES, FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.hidden import in_covered_zones, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
 from prism_vo.window.locate import Located, locate
@@ -327,13 +328,16 @@ class Window(WindowContents):
     def locate(self, posed: PosedFrame, covered: ZoneAgreement | None = None) -> Located | None:
         """A better pose of a frame that is no keyframe, from all active points; None: not found.
 
-        ``covered``: zones of it in which something covers the scene.
+        ``covered``: zones of it in which something covers the scene, as its reference shows it; more of them are found
+        by the points of the other keyframes.
         """
-        hidden = None if covered is None else self._hidden(posed, covered)
-        return locate(*self.with_frame(posed), self.config.iterations, self.balance.noise2, hidden)
-
-    def _hidden(self, posed: PosedFrame, covered: ZoneAgreement) -> Mask:
-        """Which points would lie in a covered zone of a frame."""
-        poses = np.concatenate([self.hosts.T_view_world, posed.T_view_world[None]])
-        seen = project_into(self.plane, replace(self.hosts, T_view_world=poses), -1, self.points)
-        return np.asarray(~covered.uncovered(seen.x, seen.y, self.plane))
+        frame, poses = self.with_frame(posed), (self.plane, self.hosts, self.points)
+        hidden = None if covered is None else in_covered_zones(*poses, posed.T_view_world, covered)
+        first = locate(*frame, self.config.iterations, self.balance.noise2, hidden)
+        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status)
+        if others is None:
+            return first.located
+        more = in_covered_zones(*poses, first.T_view_world, others)
+        hidden = more if hidden is None else hidden | more
+        second = locate(*frame, self.config.iterations, self.balance.noise2, hidden)
+        return second.located or first.located

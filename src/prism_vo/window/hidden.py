@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points of the window that something hides in a frame: it covers whole zones of the image, and leaves others whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.arrays import Array, Mask
+from prism_vo.optics.pinhole import Pinhole
+from prism_vo.points.pattern import IN, OUTLIER
+from prism_vo.points.projection import project_into
+from prism_vo.points.records import HostFrames, Points
+from prism_vo.tracking.brightness import ZONES, ZoneAgreement, zone_of
+
+LEAST_OF_ZONE = 10  # points that a zone is judged by
+GOOD_ZONES = (
+    0.75  # quantile of the zones' shares of points that fit: a quarter of the image may be all there is
+)
+WORSE_ZONE = 0.5  # times that: a zone that shows something else
+
+
+def in_covered_zones(
+    plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array, covered: ZoneAgreement
+) -> Mask:
+    """Which points (N,) lie in a covered zone of a frame at a pose."""
+    x, y = _places(plane, hosts, points, T_view_world)
+    return np.asarray(~covered.uncovered(x, y, plane))
+
+
+def zones_that_do_not_fit(
+    plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array, status: NDArray[np.int8]
+) -> ZoneAgreement | None:
+    """Zones of a frame in which far fewer points fit than in the good ones; None: there are none.
+
+    A reference keyframe that was covered itself says nothing of those zones; the points of older keyframes do.
+    """
+    judged = np.isin(status, (IN, OUTLIER))
+    x, y = _places(plane, hosts, points, T_view_world)
+    zone = zone_of(x[judged], y[judged], plane)
+    count = np.bincount(zone, minlength=ZONES**2)
+    fitting = np.bincount(zone, status[judged] == IN, ZONES**2) / np.maximum(count, 1)
+    enough = count >= LEAST_OF_ZONE
+    if not enough.any():
+        return None
+    covered = enough & (fitting < WORSE_ZONE * np.quantile(fitting[enough], GOOD_ZONES))
+    return ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered) if covered.any() else None
+
+
+def _places(plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array) -> tuple[Array, Array]:
+    poses = np.concatenate([hosts.T_view_world, T_view_world[None]])
+    seen = project_into(plane, replace(hosts, T_view_world=poses), -1, points)
+    return np.nan_to_num(seen.x), np.nan_to_num(seen.y)
