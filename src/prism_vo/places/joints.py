@@ -26,8 +26,9 @@ SIGMAS = 4.0
 # χ² of six numbers that one loop in twenty exceeds without any drift. Where odometry and a place seen again agree
 # within what both know, there is no drift to correct, and correcting it would only add the error of the place …
 SIGNIFICANT = 12.6
-# … unless the place is known so many times better, in metres and in radians, that whatever drift there is exceeds its
-# error, even if odometry was better than it says
+# … unless the place is known so many times better, in metres and in radians. Both are better than they say, by about
+# as much (errors of 0.43 and 0.29 σ, median of 64 places in 13 recordings): up to 1.33 a place is no nearer to the
+# truth than odometry (29 of 54), from there on all are (10 of 10, seven of them in a corridor, three in a room)
 MUCH_BETTER = 2.0
 LEAST_TRUST = 0.5  # of an edge that still counts
 
