@@ -84,7 +84,7 @@ def lamp_notices(banded: int, frames: int) -> list[str]:
         return []
     return [
         "Bands of a flickering lamp wander over the rows: they were taken out, but poses and depth are less sure for "
-        "it (by some 0.5 % of the path); expose for a multiple of the lamp's period (10 ms at 50 Hz)."
+        "it; expose for a multiple of the lamp's period (10 ms at 50 Hz)."
     ]
 
 

@@ -30,7 +30,7 @@ from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
-from prism_vo.tracking.evened import track_without_bands
+from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
@@ -92,7 +92,7 @@ class Odometry:
         self.places = self._new_places(threads, known)
         self.segment = -1
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
-        self.banded = 0  # frames with bands of a lamp; after the first they are looked for in every frame
+        self.lamp = Lamp()
         self.frame: Frame | None = None  # the last one
 
     def __repr__(self) -> str:
@@ -106,12 +106,12 @@ class Odometry:
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
         if self.reference is None:
+            frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
         with self.watch("track"):
-            seen = track_without_bands(
-                self.tracker, self.judge, frame, self.reference, self.motion, self.banded > 0
-            )
-            frame, track, self.banded = seen.frame, seen.track, self.banded + seen.banded
+            tools = self.tracker, self.judge, self.sensor
+            seen = track_without_bands(*tools, frame, self.reference, self.motion, self.lamp)
+            frame, track, self.lamp = seen.frame, seen.track, seen.lamp
             verdict = None
             if track.ok:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)

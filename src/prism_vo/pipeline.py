@@ -105,7 +105,12 @@ class RunResult:
         problems = self.check.problems() if self.check is not None else []
         optics = [] if metric is None else [metric]
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
-        return [*problems, *lamp_notices(self.odometry.banded, len(self.reports)), *optics, *self.remarks]
+        return [
+            *problems,
+            *lamp_notices(self.odometry.lamp.frames, len(self.reports)),
+            *optics,
+            *self.remarks,
+        ]
 
     @property
     def scale_sigma(self) -> float:

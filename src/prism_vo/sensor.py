@@ -37,6 +37,12 @@ class Sensor(ABC):
         del frame  # nothing is known of any
         return None
 
+    def without_bands(self, frame: Any, focused: DecodedFrame) -> tuple[Any, DecodedFrame] | None:
+        """A frame and its focused image without the bands of a flickering lamp; both as they are where the rows are
+        evenly lit; None: this image alone cannot tell."""
+        del frame, focused  # without micro-images nothing is seen twice
+        return None
+
     def memory(self) -> Any:
         """What ``focus`` carries from frame to frame, as it is after the last one; part of a checkpoint."""
         return None

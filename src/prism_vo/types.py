@@ -68,6 +68,7 @@ class DecodedFrame:
     valid: Mask | None  # (h, w)
     exposure: float | None = None
     picture: NDArray[np.uint8] | Callable[[], NDArray[np.uint8]] | None = None  # in colour, or what makes it
+    slope: float | None = None  # stereo slope at which micro-images were laid over each other
 
     @cached_property
     def color(self) -> NDArray[np.uint8] | None:

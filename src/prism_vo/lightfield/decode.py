@@ -26,6 +26,15 @@ from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
+from prism_vo.lightfield.row_light import (
+    SamePoints,
+    even_rows,
+    is_lamp,
+    is_uneven,
+    point_grid,
+    row_curve,
+    same_points,
+)
 from prism_vo.lightfield.variance import SPREAD_POWER, SampleNoise
 from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.mosaic import channels_of
@@ -36,6 +45,10 @@ from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
 COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAME = "an image becomes one with RawFrame(index, time, image)"
+# times that the variance of a depth counts, whose matching window saturates somewhere: which lenses can still be used
+# there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4 alike for all of them
+DOUBT = 16.0
+LEAST_SATURATED = 1e-3  # share of a TF pixel's light
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -116,6 +129,29 @@ class Decoder(Sensor):
         image = self._focused(self.prepare(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
+    def without_bands(self, raw: RawFrame, focused: DecodedFrame) -> tuple[RawFrame, DecodedFrame] | None:
+        """The frame with evenly lit rows and its TF image at the slope of ``focused``; None: it cannot tell."""
+        seen = self.same_points(raw)
+        curve = row_curve(seen)
+        if curve is None or not is_uneven(curve):
+            return None if curve is None else (raw, focused)
+        if not is_lamp(curve, seen):
+            return None
+        evened = replace(raw, image=even_rows(self.camera, raw.image, curve))
+        again = row_curve(self.same_points(evened))  # uneven rows bend the depths by which they are compared
+        if again is not None:
+            evened = replace(raw, image=even_rows(self.camera, raw.image, curve + again))
+        slope = self.geometry.rest_slope if focused.slope is None else focused.slope
+        image = self._focused(self.prepare(evened), slope)
+        return evened, self._frame(evened, slope, image, None, None, None)
+
+    def same_points(self, raw: RawFrame) -> SamePoints:
+        """Points of the scene in all micro-images that show them."""
+        image, matcher = self.matching_image(raw), self._matcher_for(raw)
+        points = point_grid(self.view.width, self.view.height)
+        slopes = np.asarray(matcher.points(image, points).slope, np.float64)
+        return same_points(matcher.geometry, image.pixels, self._border, points, slopes)
+
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         expect(raw, RawFrame, "raw", FRAME)
@@ -123,7 +159,21 @@ class Decoder(Sensor):
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         found = matcher.points(image, xy)
         rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
+        doubt = self._doubt(raw)
+        if doubt is not None:
+            x, y = np.rint(xy).astype(np.intp).T
+            variance = variance * doubt[y, x]
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
+
+    def _doubt(self, raw: RawFrame) -> Array | None:
+        """Factor on variances (h, w): DOUBT where a micro-image saturates in the matching window; None: nowhere."""
+        saturated = self.prepare(raw).saturated()
+        if saturated is None:
+            return None
+        seen = self._focus_table(self.geometry.rest_slope)(saturated) > LEAST_SATURATED
+        side = 2 * int(np.ceil(self._matcher.reach / self.camera.tf_scale)) + 1
+        near = np.asarray(cv2.dilate(seen.astype(np.uint8), np.ones((side, side), np.uint8))) > 0
+        return np.where(near, DOUBT, 1.0)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
@@ -133,6 +183,8 @@ class Decoder(Sensor):
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         found = matcher.everywhere(image)
         rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
+        doubt = self._doubt(raw)
+        variance = variance if doubt is None else variance * doubt
         maps = rho.astype(np.float32, copy=False), variance.astype(np.float32, copy=False), valid
         return self._frame(raw, slope, focused, *maps)
 
@@ -182,6 +234,7 @@ class Decoder(Sensor):
             valid,
             raw.exposure,
             partial(self._picture, raw, slope, image) if in_colour else None,
+            slope,
         )
 
     def _is_mosaic(self, raw: RawFrame) -> bool:

@@ -106,6 +106,11 @@ class Matcher:
         return Matches(*out)
 
     @property
+    def reach(self) -> float:
+        """Raw px about a point that its match reads."""
+        return (self.sampling.window + 1) * self.sampling.pitch
+
+    @property
     def _limit(self) -> float:
         """Largest slope variance the search passes on, in the units of its own window."""
         g = self.geometry

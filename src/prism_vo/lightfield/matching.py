@@ -36,6 +36,9 @@ STEPS_WALKED = 4  # rungs the refinement may leave the search result by
 SLOPE, CURVATURE, GREY, REDUNDANCY, RESIDUAL, REPEATS, STEEPNESS = range(7)
 RESULTS = 7
 LEAST_FREEDOM = 1e-3  # divides window sums without any lens
+LEAST_ALIKE = (
+    0.25  # share that the rise of the score at one rung is of that at the next, where both mean something
+)
 LEAST_STEEPNESS = 1e-12  # grey²: divides sums without any gradient
 # a wave cos(θ n) has gradients 2 sin θ over two nodes and bends (1 − cos θ)/2: tan²(θ/2) is 16 bend²/gradient²
 BEND_TO_FINENESS = 16.0
@@ -108,7 +111,9 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
                     break
                 k += move
             free = _between(scores, k, place, FREEDOM)
-            if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2:
+            # where saturated pixels leave a single lens at one of the rungs, nothing holds the score there
+            alike = min(low_rise, high_rise) > LEAST_ALIKE * max(low_rise, high_rise)
+            if low > 0.0 or high <= 0.0 or free < LEAST_REDUNDANCY * side2 or not alike:
                 continue
             t, step = low / (low - high), slopes[k + 1] - slopes[k]
             out[SLOPE, row, col] = slopes[k] + t * step

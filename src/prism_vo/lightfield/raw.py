@@ -10,6 +10,7 @@ of a micro-image is derived in docs/decoding.md.
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -32,6 +33,8 @@ AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
 LOOKED_AT = 4  # every so many rows are searched for black pixels
 LEAST_BLACK = 0.003  # share of black pixels worth doing anything about
 LEAST_LIGHT = 8.0  # mean grey level of a frame in which black says more than that it is dark
+HOT = 0.75  # of a saturated pixel: what its neighbours stay below is no light
+BESIDE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.uint8)  # the four neighbours of a pixel
 SPECK = np.ones((3, 3), np.uint8)  # px: single black pixels are noise
 
 
@@ -66,6 +69,18 @@ class PreparedRaw:
         dead = ((self._light == 0) & (self._inside > 0)).astype(np.uint8)
         dead = cv2.dilate(cv2.erode(dead, SPECK), SPECK)
         return np.pad(np.float32(1.0) - dead.astype(np.float32), self._border)
+
+    def saturated(self) -> Floats | None:
+        """1 at pixels that are too bright, 0 elsewhere, padded; None: no such. Single hot pixels do not count."""
+        if not self._has_saturated:
+            return None
+        beside = np.asarray(cv2.dilate(self._largest, BESIDE))
+        bright = (self._largest >= np.float32(SATURATION)) & (beside > np.float32(HOT * SATURATION))
+        return np.pad(bright.astype(np.float32), self._border) if bright.any() else None
+
+    @cached_property
+    def _has_saturated(self) -> bool:
+        return bool(self._largest.max() >= SATURATION)
 
     @property
     def matching_image(self) -> Floats:

@@ -8,13 +8,12 @@ far better than one gain does, the frame is divided by it; the reference's own b
 from __future__ import annotations
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.linear.spline import bending, spline_basis
 from prism_vo.tracking.brightness import LEAST_SEEN, Seen
 
 PIECES = 12  # of the spline over the height: several periods of a lamp
-DEGREE = 3
 STIFFNESS = 1e-3  # of the information of one piece: rows that show nothing follow their neighbours
 ROUNDS = 8  # of reweighting
 ROBUST = 2.0  # robust σ beyond which a pixel counts less
@@ -33,32 +32,26 @@ def row_gains(seen: Seen, height: int, rows: int, again: bool = False) -> Floats
     """
     if len(seen) < LEAST_SEEN:
         return None
-    basis = _basis((seen.y + 0.5) / height)
+    basis = spline_basis((seen.y + 0.5) / height, PIECES)
     one, residual_of_one = _fitted(np.ones((len(seen), 1)), seen)
     many, residual = _fitted(basis, seen)
     least_gain, least_spread = (LEAST_GAIN_AGAIN, LEAST_SPREAD_AGAIN) if again else (LEAST_GAIN, LEAST_SPREAD)
     if not np.median(residual**2) * least_gain < np.median(residual_of_one**2):
         return None
-    factors = _basis((np.arange(rows) + 0.5) / rows) @ many / one[0]
+    factors = spline_basis((np.arange(rows) + 0.5) / rows, PIECES) @ many / one[0]
     if not (np.isfinite(factors).all() and factors.min() > 0.2 and factors.std() > least_spread):
         return None
     return factors.astype(np.float32)
 
 
-def _basis(at: Array) -> Array:
-    """B-splines (N, PIECES + DEGREE) at heights in [0, 1]."""
-    knots = np.concatenate([np.zeros(DEGREE), np.linspace(0.0, 1.0, PIECES + 1), np.ones(DEGREE)])
-    return np.asarray(BSpline.design_matrix(np.clip(at, 0.0, 1.0 - 1e-9), knots, DEGREE).toarray())
-
-
 def _fitted(basis: Array, seen: Seen) -> tuple[Array, Array]:
     """Coefficients of ``frame ≈ (basis · c) · reference`` and the residuals, robust, second differences kept small."""
     design, weight = basis * seen.reference[:, None], np.ones(len(seen))
-    bend = np.diff(np.eye(basis.shape[1]), n=2, axis=0)
+    bend = bending(basis.shape[1])
     coefficients, residual = np.zeros(basis.shape[1]), seen.frame
     for _ in range(ROUNDS):
         h = design.T @ (design * weight[:, None])
-        stiff = STIFFNESS * np.trace(h) / len(h) * (bend.T @ bend) + 1e-9 * np.trace(h) * np.eye(len(h))
+        stiff = STIFFNESS * np.trace(h) / len(h) * bend + 1e-9 * np.trace(h) * np.eye(len(h))
         coefficients = np.linalg.solve(h + stiff, design.T @ (weight * seen.frame))
         residual = seen.frame - design @ coefficients
         scale = ROBUST * 1.4826 * float(np.median(np.abs(residual))) + 1e-3

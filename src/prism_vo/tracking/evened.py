@@ -4,15 +4,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from prism_vo.tracking.judge import Judge
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
-from prism_vo.types import Frame
+from prism_vo.types import DecodedFrame, Frame
 
-ROUNDS = 2  # bands are found at a rough pose, then at a better one
+ROUNDS = 2  # against a reference, bands are found at a rough pose, then at a better one
+REMEMBERED = 5  # frames without bands after which they are looked for only where there is doubt
+
+
+class SeesBands(Protocol):
+    """What a sensor can say about a single image."""
+
+    def without_bands(self, frame: Any, focused: DecodedFrame) -> tuple[Any, DecodedFrame] | None:
+        """Both without bands, as they are where there are none; None: it cannot tell."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lamp:
+    """What is known of the bands of a lamp in a recording. Immutable: every frame makes a new one."""
+
+    frames: int = 0  # that had bands
+    since: int = REMEMBERED  # frames without any since then
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether bands are looked for in a frame that fits well, too."""
+        return self.since < REMEMBERED
+
+    def after(self, banded: bool) -> Lamp:
+        """One more frame was looked at, or needed no look."""
+        return Lamp(self.frames + 1, 0) if banded else Lamp(self.frames, min(self.since + 1, REMEMBERED))
 
 
 @dataclass(frozen=True)
@@ -21,20 +48,60 @@ class Evened:
 
     frame: Frame
     track: Track
-    banded: bool  # it had bands
+    lamp: Lamp
+
+
+def first_without_bands(tracker: Tracker, sensor: SeesBands, frame: Frame, lamp: Lamp) -> tuple[Frame, Lamp]:
+    """There is nothing to compare the first frame of a map with, and its depths are what that begins with."""
+    evened = _even(tracker, frame, sensor) or frame
+    return evened, lamp.after(evened is not frame)
 
 
 def track_without_bands(
-    tracker: Tracker, judge: Judge, frame: Frame, reference: Reference, motion: Motion, banded: bool
+    tracker: Tracker,
+    judge: Judge,
+    sensor: SeesBands,
+    frame: Frame,
+    reference: Reference,
+    motion: Motion,
+    lamp: Lamp,
 ) -> Evened:
-    """Track a frame; where there is doubt, or ``banded`` says that frames before it had bands, look for them."""
-    track, found = tracker.track(frame, reference, motion), False
+    """Track a frame; where there is doubt, or bands are expected, look for them.
+
+    The sensor sees them in the raw image alone, which frees depth from them, too. Where it cannot tell, a frame is
+    compared with the reference.
+    """
+    seen = None
+    if not lamp.is_expected:
+        seen = Evened(frame, tracker.track(frame, reference, motion), lamp.after(False))
+        if not judge.doubts(seen.track, motion):
+            return seen
+    evened = _even(tracker, frame, sensor)
+    if evened is not None and evened is not frame:
+        return Evened(evened, tracker.track(evened, reference, motion), lamp.after(True))
+    seen = seen or Evened(frame, tracker.track(frame, reference, motion), lamp.after(False))
+    return seen if evened is frame else _against_reference(tracker, judge, seen, reference, motion, lamp)
+
+
+def _even(tracker: Tracker, frame: Frame, sensor: SeesBands) -> Frame | None:
+    """With evenly lit rows, the frame itself if they are; None: its raw image cannot tell."""
+    found = sensor.without_bands(frame.source, frame.focused)
+    if found is None or found[0] is frame.source:
+        return None if found is None else frame
+    return Frame.of(*found, tracker.pyramid(found[1].image))
+
+
+def _against_reference(
+    tracker: Tracker, judge: Judge, seen: Evened, reference: Reference, motion: Motion, lamp: Lamp
+) -> Evened:
+    """The focused image alone is evened, to what the reference shows."""
+    frame, track, found, expected = seen.frame, seen.track, False, lamp.is_expected
     for _ in range(ROUNDS):
-        if not (banded or judge.doubts(track, motion)):
+        if not (expected or judge.doubts(track, motion)):
             break
-        evened = tracker.without_bands(frame, reference, track.T_frame_ref, banded)
+        evened = tracker.without_bands(frame, reference, track.T_frame_ref, expected)
         if evened is None:
             break
-        frame, found, banded = evened, True, True
+        frame, found, expected = evened, True, True
         track = tracker.track(frame, reference, motion)
-    return Evened(frame, track, found)
+    return Evened(frame, track, lamp.after(found))
