@@ -61,6 +61,9 @@ class Damping:
     after_failure: float | None = None  # factor and …
     least_after_failure: float = 0.0  # … floor after a step that could not be tried; None: the descent ends
     small_gain: float = 0.0  # relative fall of the energy that ends the descent
+    # after a step that brought less than this relative fall, one that is refused ends the descent: with little damping
+    # the next trials would be nearly the same step
+    nearly_there: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Descent(Generic[S, L]):
 def descend(problem: Problem[S, L, D], start: S, at: L, damping: Damping, iterations: int) -> Descent[S, L]:
     """Minimise from ``start``, where the problem was linearised as ``at``."""
     state, energies, mu = start, [at.energy], damping.start
+    last_gain = np.inf  # relative fall of the energy
     for _ in range(iterations):
         step = problem.step(at, state, mu)
         if step is None:
@@ -89,15 +93,15 @@ def descend(problem: Problem[S, L, D], start: S, at: L, damping: Damping, iterat
         taken = bool(trial.energy < energies[-1])  # not so if it is NaN
         over = problem.is_over(step, state, taken)
         if taken:
-            gain = energies[-1] - trial.energy
+            last_gain = (energies[-1] - trial.energy) / abs(trial.energy) if trial.energy else np.inf
             state, at = trial_state, trial
             problem.accepted(trial)
             energies.append(trial.energy)
             mu = max(mu * damping.fall, damping.least)
-            over = over or gain < damping.small_gain * abs(energies[-1])
+            over = over or last_gain < damping.small_gain
         else:
             mu = max(mu * damping.rise, damping.least_after_refusal)
-            over = over or mu > damping.most
+            over = over or mu > damping.most or last_gain < damping.nearly_there
         if over:
             return Descent(state, at, energies, True, False)
     return Descent(state, at, energies, False, False)

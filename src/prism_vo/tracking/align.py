@@ -24,7 +24,7 @@ SMALL_STEP_PX = 0.02  # image motion (at 1 m) below which an alignment has conve
 LARGEST_ROTATION = 1.0  # rad in one step: beyond it the linearisation says nothing
 CHUNK = 64  # reference pixels that go through the loops together
 LEAST_PIXELS = 10  # that must be visible for a residual to mean anything
-DAMPING = Damping(start=1e-3, fall=0.2, least=1e-7, least_after_refusal=1e-4, most=1e3)
+DAMPING = Damping(start=1e-3, fall=0.2, least=1e-7, least_after_refusal=0.3, most=1e3)
 
 
 class ReferencePixels(NamedTuple):

@@ -28,7 +28,7 @@ SMALL_STEP = 1e-5  # m, rad
 LEAST_INLIERS = 100  # residuals that must agree
 LEAST_INLIER_SHARE = 0.5  # of those in view
 LEAST_CONFIRMED_SHARE = 0.2  # the same, where something else confirms the pose
-DAMPING = Damping(start=1e-4, fall=0.1, least=1e-8, least_after_refusal=1e-3, most=10.0)
+DAMPING = Damping(start=1e-4, fall=0.1, least=1e-8, least_after_refusal=0.3, most=10.0)
 
 
 @dataclass
@@ -58,8 +58,8 @@ class _LocateProblem:
         self.term = self.term.with_costs_of(at.photometric)
 
     def is_over(self, step: Array, state: State, taken: bool) -> bool:
-        """A small step that was refused may have been too long: it is tried with more damping."""
-        return bool(taken and max(np.linalg.norm(step[:3]), np.linalg.norm(step[3:])) < SMALL_STEP)
+        """Whether the pose hardly moved, or would hardly have."""
+        return bool(max(np.linalg.norm(step[:3]), np.linalg.norm(step[3:])) < SMALL_STEP)
 
 
 @dataclass(frozen=True)

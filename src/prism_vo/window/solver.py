@@ -29,6 +29,7 @@ DAMPING = Damping(
     after_failure=100.0,
     least_after_failure=1e-3,
     small_gain=1e-4,
+    nearly_there=1e-2,
 )
 
 
