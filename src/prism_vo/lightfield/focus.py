@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
 from prism_vo.compiled import njit
@@ -30,13 +31,11 @@ from prism_vo.lightfield.geometry import (
     raw_border,
 )
 
-CHUNK = 128  # TF pixels of a row that go through the loops together
-REGISTER = 8  # floats: loops of a multiple of them have no slow remainder
+REGISTER = 16  # floats
 LEAST_WEIGHT = 1e-6  # of all lenses together; a pixel with less is not covered
 LEAST_LIT = 0.05  # share of a pixel's weight that must be lit for the others to be left out
+NEAREST = 0.5  # px at the most between the middle of a micro-image and the TF pixel nearest to it
 DISTANCE_MASK = 5  # px a side of the mask that finds the nearest covered pixel
-U, V, WEIGHT = np.uint64(0), np.uint64(CHUNK), np.uint64(2 * CHUNK)  # rows of the working array of a chunk
-VALUE = U  # takes the place of the fraction
 
 
 class Layout(NamedTuple):
@@ -47,6 +46,28 @@ class Layout(NamedTuple):
     border: int  # px of padding round the raw image
     scale: float  # raw px between TF pixels
     slope: float  # the stereo slope
+
+
+class Disc(NamedTuple):
+    """The TF pixels that a micro-image may lie over, counted from the one nearest to its middle, row by row."""
+
+    column: Floats  # (N,)
+    row: Floats  # (N,)
+    row_start: NDArray[np.int64]  # (2 reach + 2,): where a row begins, and the end
+    place: NDArray[np.int64]  # (N,): from the pixel in the middle, in memory
+    reach: int  # rows and columns to each side
+
+    @classmethod
+    def of(cls, radius: float, width: int) -> Disc:
+        """For a radius in TF pixels, on an image that is ``width`` wide and has room for lenses beside it."""
+        reach = int(np.ceil(radius + NEAREST))
+        row, column = np.mgrid[-reach : reach + 1, -reach : reach + 1]
+        beside = [np.maximum(np.abs(x) - NEAREST, 0.0) for x in (row, column)]
+        inside = np.hypot(*beside) < radius
+        row, column = row[inside], column[inside]
+        place = row * (width + 4 * reach) + column
+        row_start = np.searchsorted(row, np.arange(-reach, reach + 2))
+        return cls(column.astype(np.float32), row.astype(np.float32), row_start, place, reach)
 
 
 class FocusTable:
@@ -61,6 +82,7 @@ class FocusTable:
         scale = float(geometry.camera.tf_scale * step)
         self._layout = Layout(geometry.lenses, geometry.radius, border, scale, slope)
         self._norm = np.zeros((-(-view.height // step), -(-view.width // step)), np.float32)
+        self._disc = Disc.of(geometry.radius / slope / scale, self._norm.shape[1])
         sensor = geometry.camera.calibration.sensor
         ones = np.pad(np.ones((sensor.height, sensor.width), np.float32), border)
         total = self._splat(ones, np.ones_like(self._norm))
@@ -90,79 +112,67 @@ class FocusTable:
         return image
 
     def _splat(self, raw: Floats, norm: Floats) -> Floats:
-        out = np.zeros_like(norm)
+        beside = 2 * self._disc.reach
+        sums = np.zeros((len(norm), norm.shape[1] + 2 * beside), np.float32)
+        out = np.empty_like(norm)
 
         def band(first: int, last: int) -> None:
-            _splat_rows(self._layout, raw, norm, first, last, out)
+            _splat_rows(self._layout, self._disc, raw, first, last, sums)
+            np.multiply(sums[first:last, beside:-beside], norm[first:last], out=out[first:last])
 
         self._bands.run(len(out), band)
         return out
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _splat_rows(layout, raw, norm, first, last, out):  # type: ignore[no-untyped-def]
+def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped-def]
     """Add every lens's share to TF rows [first, last); lenses in fixed order, so bands do not change a bit.
 
-    A row of a lens goes through three short loops (positions, memory reads, sums): the first and the last vectorise.
+    ``out``: ``disc.reach`` columns wider to each side, twice. A lens goes through two loops over the pixels of the disc
+    (positions and weights, then memory): the first vectorises, which it would not row by row.
     """
-    f32, size = np.float32, np.uint64
+    f32, size, one_on, zero, one = np.float32, np.uint64, np.uint64(1), np.float32(0.0), np.float32(1.0)
     lenses, radius, border, scale, slope = layout
-    width32, width, one_on = np.int32(raw.shape[1]), size(raw.shape[1]), size(1)
-    flat = raw.ravel()
-    tf_width = out.shape[1]
-    reach = radius / slope
-    step, one, inv_r2 = f32(scale * slope), f32(1.0), f32(1.0 / (radius * radius))
+    column, line, row_start, place, n = disc
+    width32, width = np.int32(raw.shape[1]), size(raw.shape[1])
+    flat, sums = raw.ravel(), out.ravel()
+    step, inv_r2 = f32(scale * slope), f32(1.0 / (radius * radius))
     offset = 0.5 * scale - 0.5  # raw coordinate of TF pixel 0
-    work, pixel = np.empty(3 * CHUNK, np.float32), np.empty(CHUNK, np.int32)
-    for n in range(lenses.shape[0]):
-        cx, cy = lenses[n, STEREO_X], lenses[n, STEREO_Y]
-        ix, iy = lenses[n, IMAGE_X], lenses[n, IMAGE_Y]
-        home_x, home_y = cx + (ix - cx) / slope, cy + (iy - cy) / slope
-        row0 = max(first, int(np.ceil((home_y - reach - offset) / scale)))
-        row1 = min(last, int(np.floor((home_y + reach - offset) / scale)) + 1)
-        if row1 <= row0:
+    room = len(column) + REGISTER
+    v, weight = size(room), size(2 * room)  # where they begin in the working array
+    work, pixel = np.empty(3 * room, np.float32), np.empty(room, np.int32)
+    for m in range(lenses.shape[0]):
+        cx, cy = lenses[m, STEREO_X], lenses[m, STEREO_Y]
+        ix, iy = lenses[m, IMAGE_X], lenses[m, IMAGE_Y]
+        home_x = (cx + (ix - cx) / slope - offset) / scale
+        home_y = (cy + (iy - cy) / slope - offset) / scale
+        home_column, home_row = int(np.rint(home_x)), int(np.rint(home_y))
+        above, below = max(first - home_row, -n), min(last - 1 - home_row, n)
+        if above > below or home_column < -n or home_column > out.shape[1] - 3 * n - 1:
             continue
-        measured_x, measured_y = lenses[n, MEASURED_X], lenses[n, MEASURED_Y]
-        base_x, base_y = (
-            np.floor(measured_x) - border,
-            np.floor(measured_y) - border,
-        )  # keeps numbers positive
-        fx, fy = f32(measured_x - base_x), f32(measured_y - base_y)
+        begin, end = row_start[above + n], row_start[below + n + 1]
+        measured_x, measured_y = lenses[m, MEASURED_X], lenses[m, MEASURED_Y]
+        base_x, base_y = np.floor(measured_x) - border, np.floor(measured_y) - border
+        fx, fy = f32(measured_x - base_x), f32(measured_y - base_y)  # with the border, nothing is negative
         base = size(int(base_y) + border) * width + size(int(base_x) + border)  # modulo 2⁶⁴ where negative
-        xx, xy = f32(lenses[n, JACOBIAN_XX]), f32(lenses[n, JACOBIAN_XY])
-        yx, yy = f32(lenses[n, JACOBIAN_YX]), f32(lenses[n, JACOBIAN_YY])
-        for row in range(row0, row1):
-            ry = f32((scale * row + offset - home_y) * slope)
-            room = radius * radius - ry * ry
-            if room <= 0.0:
-                continue
-            half = np.sqrt(room) / slope
-            col0 = max(0, int(np.ceil((home_x - half - offset) / scale)))
-            col1 = min(tf_width, int(np.floor((home_x + half - offset) / scale)) + 1)
-            row_x, row_y, row_taper = fx + xy * ry, fy + yy * ry, one - ry * ry * inv_r2
-            for left in range(col0, col1, CHUNK):
-                count = min(CHUNK, col1 - left)
-                rx0 = f32((scale * left + offset - home_x) * slope)
-                for t in range((count + REGISTER - 1) // REGISTER * REGISTER):
-                    k = size(t)
-                    rx = rx0 + step * f32(t)
-                    px, py = row_x + xx * rx, row_y + yx * rx
-                    x, y = np.int32(px), np.int32(py)
-                    work[k + U], work[k + V] = px - f32(x), py - f32(y)
-                    pixel[k] = y * width32 + x
-                    taper = row_taper - rx * rx * inv_r2
-                    work[k + WEIGHT] = taper * taper
-                for t in range(count):
-                    k = size(t)
-                    p = base + size(np.uint32(pixel[k]))
-                    u, upper, lower = work[k + U], flat[p], flat[p + width]
-                    upper += u * (flat[p + one_on] - upper)
-                    lower += u * (flat[p + width + one_on] - lower)
-                    work[k + VALUE] = upper + work[k + V] * (lower - upper)
-                line = out[row, left : left + count]
-                for t in range(count):
-                    k = size(t)
-                    line[t] += work[k + VALUE] * work[k + WEIGHT]
-    for row in range(first, last):
-        for col in range(tf_width):
-            out[row, col] *= norm[row, col]
+        home = np.int32(fy) * width32 + np.int32(fx)
+        xx, xy = f32(lenses[m, JACOBIAN_XX]), f32(lenses[m, JACOBIAN_XY])
+        yx, yy = f32(lenses[m, JACOBIAN_YX]), f32(lenses[m, JACOBIAN_YY])
+        rx0, ry0 = f32((home_column - home_x) * scale * slope), f32((home_row - home_y) * scale * slope)
+        for t in range(begin, end):
+            k = size(t)
+            rx, ry = rx0 + step * column[k], ry0 + step * line[k]
+            px, py = fx + xx * rx + xy * ry, fy + yx * rx + yy * ry
+            x, y = np.int32(px), np.int32(py)
+            work[k], work[k + v] = px - f32(x), py - f32(y)
+            taper = max(one - (rx * rx + ry * ry) * inv_r2, zero)
+            pixel[k] = y * width32 + x if taper > zero else home
+            work[k + weight] = taper * taper
+        target = size(home_row * out.shape[1] + home_column + 2 * n)  # modulo 2⁶⁴ where negative
+        for t in range(begin, end):
+            k = size(t)
+            p = base + size(np.uint32(pixel[k]))
+            u, upper, lower = work[k], flat[p], flat[p + width]
+            upper += u * (flat[p + one_on] - upper)
+            lower += u * (flat[p + width + one_on] - lower)
+            sums[target + size(place[k])] += (upper + work[k + v] * (lower - upper)) * work[k + weight]

@@ -36,6 +36,7 @@ LEAST_LIGHT = 8.0  # mean grey level of a frame in which black says more than th
 HOT = 0.75  # of a saturated pixel: what its neighbours stay below is no light
 BESIDE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.uint8)  # the four neighbours of a pixel
 SPECK = np.ones((3, 3), np.uint8)  # px: single black pixels are noise
+REGISTER = 16  # floats
 
 
 class PreparedRaw:
@@ -178,52 +179,58 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True, fastmath=True, inline="always")
-def _at_rim(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
-    """What replaces the spline at a pixel without one of its neighbours; the pixel itself without two to one side."""
-    zero, last, inner = np.float32(0.0), np.float32(AT_LAST_PIXEL), np.float32(BESIDE_LAST_PIXEL)
-    if centre <= zero:
-        return np.float32(OUTSIDE)
-    neighbour, second = (before, second_before) if before > zero else (after, second_after)
-    if neighbour <= zero or second <= zero:
-        return centre
-    value = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
-    return value if value > zero else centre
+def _softened(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
+    """The spline at a pixel; at one without a neighbour, what replaces it there; at one without two to one side, itself.
 
-
-@njit(nogil=True, cache=True, fastmath=True)
-def _spline_along(line, out):  # type: ignore[no-untyped-def]
-    """A line of pixels → twice as many values: at each pixel and half a pixel after it; OUTSIDE at both ends.
-
-    No value is negative but by a pixel that must not be used: the first loop is free of branches.
+    A pixel that must not be used makes everything it takes part in negative. Nothing branches, so loops vectorise.
     """
-    end, outside, zero = len(line) - 2, np.float32(OUTSIDE), np.float32(0.0)
-    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
-    out[:4], out[2 * end :] = outside, outside
-    for x in range(2, end):
-        out[2 * x] = at * line[x] + beside * (line[x - 1] + line[x + 1])
-        out[2 * x + 1] = half * (line[x] + line[x + 1])
-    for x in range(2, end):
-        if out[2 * x] <= zero:
-            out[2 * x] = _at_rim(line[x - 2], line[x - 1], line[x], line[x + 1], line[x + 2])
-        if out[2 * x + 1] <= zero:
-            out[2 * x + 1] = outside
+    zero, outside = np.float32(0.0), np.float32(OUTSIDE)
+    last, inner = np.float32(AT_LAST_PIXEL), np.float32(BESIDE_LAST_PIXEL)
+    spline = np.float32(AT_PIXEL) * centre + np.float32(BESIDE_PIXEL) * (before + after)
+    neighbour = before if before > zero else after
+    second = second_before if before > zero else second_after
+    rim = last * centre + inner * neighbour + (np.float32(1.0) - last - inner) * second
+    rim = rim if min(min(neighbour, second), rim) > zero else centre
+    rim = rim if centre > zero else outside
+    return spline if spline > zero else rim
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
-    """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows."""
-    height, width = image.shape
-    at, beside, half = np.float32(AT_PIXEL), np.float32(BESIDE_PIXEL), np.float32(BETWEEN_PIXELS)
-    line = np.empty(width, np.float32)
-    for y in range(first, last):
-        top, above, here = image[max(y - 2, 0)], image[max(y - 1, 0)], image[y]
-        below, bottom = image[min(y + 1, height - 1)], image[min(y + 2, height - 1)]
-        for x in range(width):
-            line[x] = at * here[x] + beside * (above[x] + below[x])
-        for x in range(width):
-            if line[x] <= np.float32(0.0):
-                line[x] = _at_rim(top[x], above[x], here[x], below[x], bottom[x])
-        _spline_along(line, out[2 * y])
-        for x in range(width):
-            line[x] = half * (here[x] + below[x])
-        _spline_along(line, out[2 * y + 1])
+    """Rows of the image → two rows each of the image at half-pixel steps, along columns and then along rows.
+
+    A row goes through short loops over one working array: values along columns, then at pixels, then between them. Only
+    the last one, which lays the two beside each other, does not calculate.
+    """
+    size, one, two = np.uint64, np.uint64(1), np.uint64(2)
+    height, width, outside = image.shape[0], image.shape[1], np.float32(OUTSIDE)
+    pixels, values, line = image.ravel(), out.ravel(), size(image.shape[1])
+    at, between = size(width + REGISTER), two * size(width + REGISTER)  # where they begin in the working array
+    work = np.zeros(3 * (width + REGISTER), np.float32)
+    for step in range(2 * first, 2 * last):
+        y = step // 2
+        here, below = size(y) * line, size(min(y + 1, height - 1)) * line
+        if step % 2 == 0:
+            top, above = size(max(y - 2, 0)) * line, size(max(y - 1, 0)) * line
+            bottom = size(min(y + 2, height - 1)) * line
+            for x in range(width):
+                k = size(x)
+                work[k] = _softened(
+                    pixels[top + k], pixels[above + k], pixels[here + k], pixels[below + k], pixels[bottom + k]
+                )
+        else:
+            for x in range(width):
+                k = size(x)
+                work[k] = np.float32(BETWEEN_PIXELS) * (pixels[here + k] + pixels[below + k])
+        for x in range(2, width - 2):
+            k = size(x)
+            work[k + at] = _softened(work[k - two], work[k - one], work[k], work[k + one], work[k + two])
+        for x in range(2, width - 2):
+            k = size(x)
+            value = np.float32(BETWEEN_PIXELS) * (work[k] + work[k + one])
+            work[k + between] = value if value > np.float32(0.0) else outside
+        out[step, :4], out[step, 2 * (width - 2) :] = outside, outside
+        start = size(step) * two * line
+        for x in range(2, width - 2):
+            k = size(x)
+            values[start + k + k], values[start + k + k + one] = work[k + at], work[k + between]
