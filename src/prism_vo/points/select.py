@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
@@ -15,6 +16,7 @@ from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
 BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
+SAMPLED = 2  # every so many rows and columns are looked at for it
 MOST_AVERAGED = 40  # neighbours, at the most
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
 AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
@@ -26,7 +28,8 @@ def gradient_thresholds(image: Floats) -> Floats:
     """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
     rows, cols = max(image.shape[0] // BLOCK, 1), max(image.shape[1] // BLOCK, 1)
     height, width = image.shape[0] // rows, image.shape[1] // cols
-    inside = image[: rows * height, : cols * width]
+    height, width = height // SAMPLED, width // SAMPLED
+    inside = image[: SAMPLED * rows * height : SAMPLED, : SAMPLED * cols * width : SAMPLED]
     squares = inside[..., 1] ** 2 + inside[..., 2] ** 2  # have the same order, without roots
     tiles = squares.reshape(rows, height, cols, width).swapaxes(1, 2).reshape(rows, cols, -1)
     middle = tiles.shape[2] // 2
@@ -128,20 +131,22 @@ def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth) -> tupl
     valid = np.flatnonzero(depth.valid)
     if len(valid) <= MOST_AVERAGED:
         return rho, variance
-    xy = pixels[valid].astype(np.float64)
-    _, near = cKDTree(xy).query(xy, k=MOST_AVERAGED)
-    near = valid[near]
     inv_depth = np.maximum(view.inv_depth_from_virtual(rho[valid]), 1e-2)
     relative = np.sqrt(variance[valid]) / np.abs(view.inv_virtual_depth_slope(inv_depth)) / inv_depth
     wanted = np.clip((relative / WANTED_RELATIVE_SIGMA) ** 2, 1.0, MOST_AVERAGED)
-    gap = (rho[near] - rho[valid, None]) ** 2
-    agrees = gap < AGREE_SIGMAS**2 * (variance[near] + variance[valid, None])
-    weight = np.where(agrees & (np.arange(MOST_AVERAGED) < wanted[:, None]), 1.0 / variance[near], 0.0)
+    coarse, rho_out, variance_out = valid[wanted > 1.0], rho.copy(), variance.copy()
+    if len(coarse) == 0:
+        return rho_out, variance_out
+    wanted = wanted[wanted > 1.0]
+    most = max(int(np.ceil(wanted.max())), 2)
+    near = valid[cKDTree(pixels[valid]).query(pixels[coarse], k=most)[1]]
+    gap = (rho[near] - rho[coarse, None]) ** 2
+    agrees = gap < AGREE_SIGMAS**2 * (variance[near] + variance[coarse, None])
+    weight = np.where(agrees & (np.arange(most) < wanted[:, None]), 1.0 / variance[near], 0.0)
     total = weight.sum(1)
-    rho_out, variance_out = rho.copy(), variance.copy()
-    rho_out[valid] = (weight * rho[near]).sum(1) / total
+    rho_out[coarse] = (weight * rho[near]).sum(1) / total
     alone = (weight > 0).sum(1) == 1
-    variance_out[valid] = np.where(alone, variance[valid], NEIGHBOURS_SHARE / total)
+    variance_out[coarse] = np.where(alone, variance[coarse], NEIGHBOURS_SHARE / total)
     return rho_out, variance_out
 
 
@@ -175,9 +180,9 @@ def independent_information(pixels: Integers, depth: PointDepth, used: Mask, win
 
 
 def _neighbours(xy: Integers, reach: int, width: int, height: int) -> Array:
-    total = np.zeros((height + 1, width + 1))
-    np.add.at(total, (xy[:, 1] + 1, xy[:, 0] + 1), 1.0)
-    total = total.cumsum(0).cumsum(1)
-    x0, x1 = np.maximum(xy[:, 0] - reach, 0), np.minimum(xy[:, 0] + reach + 1, width)
-    y0, y1 = np.maximum(xy[:, 1] - reach, 0), np.minimum(xy[:, 1] + reach + 1, height)
-    return total[y1, x1] - total[y0, x1] - total[y1, x0] + total[y0, x0]
+    """How many of the pixels (N, 2) lie in the square about each one."""
+    places = np.zeros((height, width), np.float32)
+    np.add.at(places, (xy[:, 1], xy[:, 0]), 1.0)
+    side = 2 * reach + 1
+    counts = cv2.boxFilter(places, -1, (side, side), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return np.rint(counts[xy[:, 1], xy[:, 0]]).astype(np.float64)

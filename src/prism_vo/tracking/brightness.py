@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
+from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness_kernels import LEAST_SEEN, trimmed_axis, zone_sums
 
@@ -32,6 +33,7 @@ ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
 COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
 USUAL_ZONES = 0.3  # quantile of the zones' disagreement that is usual: up to two thirds may be covered
 WORSE_ZONE = 3.0  # times that: a zone that shows something else
+ON_THE_WAY = 3  # while the pose is still being refined, every so many pixels are looked at
 LEAST_IN_ZONE = 12  # pixels that a zone is judged by
 LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
 FEWEST_ZONES = 4  # that can be judged; below it the image is judged as a whole
@@ -65,6 +67,11 @@ class BrightnessReference:
     inv_depth: Array  # (N,)
     color: Floats  # (N,)
 
+    def some(self) -> BrightnessReference:
+        """Every few of them: enough to go on with."""
+        few = slice(None, None, ON_THE_WAY)
+        return BrightnessReference(self.rays[few], self.inv_depth[few], self.color[few])
+
 
 @dataclass(frozen=True)
 class Blurred:
@@ -82,9 +89,9 @@ class Blurred:
 
 def middle_level(image: Floats) -> float:
     """Mean grey level of an (h, w, 3) pyramid level without its darkest and brightest pixels."""
-    values = np.sort(image[..., 0], axis=None)
+    values = image[..., 0].ravel()
     low, high = (int(share * len(values)) for share in MIDDLE)
-    return float(values[low:high].mean())
+    return float(np.partition(values, (low, high))[low:high].mean())
 
 
 def likely_brightness(level: float, reference_level: float, predicted: Brightness) -> list[Brightness]:
@@ -160,7 +167,7 @@ class Seen:
         if judged.sum() < FEWEST_ZONES:
             return ZoneAgreement(float(self.match() > ZONE_MATCH), np.zeros(ZONES**2, np.bool_))
         # with poor optics or real glass no zone fits perfectly: what is covered fits worse than the others do
-        usual = np.quantile(1.0 - r[judged], USUAL_ZONES)
+        usual = quantile(1.0 - r[judged], USUAL_ZONES)
         covered = judged & (r <= ZONE_MATCH) & (1.0 - r > WORSE_ZONE * usual)
         return ZoneAgreement(float(1.0 - covered.sum() / judged.sum()), covered)
 

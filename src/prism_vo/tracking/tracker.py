@@ -42,6 +42,7 @@ SAME_PLACE = 2e-3  # m and rad between hypotheses that went to the same minimum
 UNCOVERED_LEVELS = 2  # finest levels that are aligned once more without what is covered
 LEAST_ZONES = 0.2  # share of the image that must fit, whatever covers the rest
 LEAST_PARTLY_INLIERS = 0.3  # share of the reference that must fit then
+FLOW_PIXELS = 1000  # that are enough to know the flow
 FLOW_WIDTH = 512.0  # px of image width that flows are expressed for
 
 
@@ -163,8 +164,9 @@ class Tracker:
     ) -> _Hypothesis:
         """Down the pyramid, measuring the brightness anew with the pose of each level."""
         result, light = start.alignment, start.light
+        on_the_way = replace(reference, light=reference.light.some())
         for level in range(self.level_count - 2, -1, -1):
-            light = self.brightness(smooth, reference, result.T_frame_ref, light)
+            light = self.brightness(smooth, on_the_way, result.T_frame_ref, light)
             result = self._on_level(pyramid, reference, level, result.T_frame_ref, light)
         return _Hypothesis(result, self.brightness(smooth, reference, result.T_frame_ref, light))
 
@@ -232,10 +234,10 @@ class Tracker:
     def flow(self, T_frame_ref: Array, reference: Reference) -> tuple[float, float]:
         """RMS image motion of the reference pixels at 512 px width: with and without rotation."""
         level = reference.levels[min(1, self.level_count - 1)]
-        rays = np.stack([level.ray_x, level.ray_y, np.ones(len(level.ray_x), np.float32)], -1).astype(
-            np.float64
-        )
-        shift = T_frame_ref[:3, 3] * level.inv_depth[:, None].astype(np.float64)
+        some = slice(None, None, max(len(level.ray_x) // FLOW_PIXELS, 1))
+        rays = np.stack([level.ray_x[some], level.ray_y[some], np.ones_like(level.ray_x[some])], -1)
+        rays = rays.astype(np.float64)
+        shift = T_frame_ref[:3, 3] * level.inv_depth[some, None].astype(np.float64)
         scale = self.view.focal_px * FLOW_WIDTH / self.view.width
         out = []
         for moved in (rays @ T_frame_ref[:3, :3].T + shift, rays + shift):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Keyframe:
     in_prior: bool = False
     covariance: Array | None = None  # (6, 6) of the pose (left tangent, m and rad)
 
-    @property
+    @cached_property
     def pose(self) -> Array:
         """T_view_world."""
         return se3.exp(self.delta[:POSE]) @ self.base_pose

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from prism_vo import se3
+from prism_vo.arrays import Array
 from prism_vo.points.pattern import IN
 from prism_vo.points.records import Points
 from prism_vo.window.keyframe import Keyframe
@@ -33,15 +34,15 @@ def choose_leaving(keyframes: Sequence[Keyframe], points: Points, most: int) -> 
         hardly = seen < LEAST_VISIBLE * total or total == 0
         if (hardly or log_ratio > LARGEST_BRIGHTNESS) and count - len(leaving) > FEWEST:
             leaving.append(k)
+    centres = np.array([se3.inverse(f.pose)[:3, 3] for f in keyframes])
     while count - len(leaving) > most:
         staying = [k for k in range(count - KEPT_ALWAYS) if k not in leaving]
-        leaving.append(max(staying, key=lambda k: _score(keyframes, k, leaving)))
+        leaving.append(max(staying, key=lambda k: _score(centres, k, leaving)))
     return sorted(leaving)
 
 
-def _score(keyframes: Sequence[Keyframe], k: int, leaving: list[int]) -> float:
-    centres = np.array([se3.inverse(f.pose)[:3, 3] for f in keyframes])
+def _score(centres: Array, k: int, leaving: list[int]) -> float:
     distance = np.linalg.norm(centres - centres[k], axis=1)
-    others = [j for j in range(len(keyframes) - 1) if j != k and j not in leaving]
+    others = [j for j in range(len(centres) - 1) if j != k and j not in leaving]
     closeness = sum(1.0 / (distance[j] + 1e-5) for j in others)
     return float(np.sqrt(distance[-1]) * closeness)

@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.config import WindowConfig
+from prism_vo.linear.quantile import quantile
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
 from prism_vo.points.pattern import IN, NONE, OUTSIDE
@@ -238,7 +239,7 @@ class Window(WindowContents):
             status = residuals.status[:, n]
             counted = (status >= 0) & (status != OUTSIDE)
             if counted.sum() > LEAST_RESIDUALS:
-                root = np.sqrt(np.quantile(residuals.energy[counted, n], ENERGY_QUANTILE))
+                root = np.sqrt(quantile(residuals.energy[counted, n], ENERGY_QUANTILE))
                 limit = (0.5 * USUAL_ROOT + 0.5 * QUANTILE_FACTOR * root) ** 2
                 self.keyframes[n] = replace(keyframe, outlier_energy=float(limit))
         curvature = None if depth is None else depth.residuals(self.points.inv_depth, self.focus_shift).h
