@@ -63,7 +63,7 @@ from prism_vo.lightfield.workspace import (
 ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def accumulate(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyped-def]
     """Sums for the samples of ``grid`` (raw px from the corner of ``lenses``) → rows of ``workspace.work``.
 

@@ -48,7 +48,8 @@ def measure_points(tables, image, points, first, last, out):  # type: ignore[no-
         area = Area(cx - half, cy - half, cx + half, cy + half)
         lenses = gather_lenses(grid, least, grid.radius / least, area, room)
         _refine_samples(tables, image, lenses, sample, refining)
-        out[:, n] = refining.result[:, 0, 0]
+        for k in range(len(out)):  # Numba compiles for seconds what it would say about shapes that do not fit
+            out[k, n] = refining.result[k, 0, 0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -78,7 +79,7 @@ def measure_blocks(tables, image, block, first, last, out):  # type: ignore[no-u
             out[:, y0 : y0 + ny, x0 : x0 + nx] = refining.result[:, :ny, :nx]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _search_samples(tables, image, lenses, samples, scratch, start):  # type: ignore[no-untyped-def]
     """Rung to begin with at each sample (raw px) → ``start``: that of the nearest node of the search; −1: none."""
     pitch = tables.sampling.search_pitch
@@ -95,7 +96,7 @@ def _search_samples(tables, image, lenses, samples, scratch, start):  # type: ig
             start[row, col] = scratch.rungs[node_row, node_col]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _refine_samples(tables, image, lenses, samples, scratch):  # type: ignore[no-untyped-def]
     """Match at each sample (raw px) → ``scratch.result``."""
     pitch, step = tables.sampling.pitch, samples.step
@@ -107,7 +108,7 @@ def _refine_samples(tables, image, lenses, samples, scratch):  # type: ignore[no
     refine(tables, image, lenses, nodes, SampleGrid(x0, y0, step / pitch, samples.nx, samples.ny), scratch)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _rungs(slopes, nx, ny, ladder, out):  # type: ignore[no-untyped-def]
     """Rung below each of ny × nx slopes, one that has a rung above it; −1 for NaN."""
     log_step = np.log(ladder[1] / ladder[0])
@@ -118,25 +119,25 @@ def _rungs(slopes, nx, ny, ladder, out):  # type: ignore[no-untyped-def]
             out[row, col] = min(max(int(rung), 0), len(ladder) - 2) if slope > 0.0 else -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _nearest(position, pitch):  # type: ignore[no-untyped-def]
     """The node nearest to a position."""
     return np.floor(position / pitch + 0.5)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _raw_position(sampling, tf):  # type: ignore[no-untyped-def]
     """Raw px of a coordinate in TF px: the corners of both images coincide, not the centres of their first pixels."""
     return sampling.scale * (tf + 0.5) - 0.5
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _search_margin(sampling):  # type: ignore[no-untyped-def]
     """Raw px about a sample that its search reads: the window, and up to one node to the nearest one."""
     return sampling.search_pitch * (SEARCH_WINDOW + 1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _margin(sampling):  # type: ignore[no-untyped-def]
     """Raw px about a sample that its match reads: its window, and a node each for
     gradients, for interpolation and to spare."""

@@ -205,7 +205,10 @@ def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
     size, one, two = np.uint64, np.uint64(1), np.uint64(2)
     height, width, outside = image.shape[0], image.shape[1], np.float32(OUTSIDE)
     pixels, values, line = image.ravel(), out.ravel(), size(image.shape[1])
-    at, between = size(width + REGISTER), two * size(width + REGISTER)  # where they begin in the working array
+    at, between = (
+        size(width + REGISTER),
+        two * size(width + REGISTER),
+    )  # where they begin in the working array
     work = np.zeros(3 * (width + REGISTER), np.float32)
     for step in range(2 * first, 2 * last):
         y = step // 2
@@ -216,7 +219,11 @@ def _spline_rows(image, first, last, out):  # type: ignore[no-untyped-def]
             for x in range(width):
                 k = size(x)
                 work[k] = _softened(
-                    pixels[top + k], pixels[above + k], pixels[here + k], pixels[below + k], pixels[bottom + k]
+                    pixels[top + k],
+                    pixels[above + k],
+                    pixels[here + k],
+                    pixels[below + k],
+                    pixels[bottom + k],
                 )
         else:
             for x in range(width):

@@ -42,7 +42,8 @@ def _increment(poses, steps, out):  # type: ignore[no-untyped-def]
                     turn[r, 0] * poses[k, 0, c] + turn[r, 1] * poses[k, 1, c] + turn[r, 2] * poses[k, 2, c]
                 )
             out[k, r, 3] += shear[r, 0] * steps[k, 0] + shear[r, 1] * steps[k, 1] + shear[r, 2] * steps[k, 2]
-        out[k, 3] = poses[k, 3]
+        for c in range(4):
+            out[k, 3, c] = poses[k, 3, c]
 
 
 @njit(nogil=True, cache=True)

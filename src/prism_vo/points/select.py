@@ -16,7 +16,6 @@ from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
 BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
-SAMPLED = 2  # every so many rows and columns are looked at for it
 MOST_AVERAGED = 40  # neighbours, at the most
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
 AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
@@ -28,8 +27,7 @@ def gradient_thresholds(image: Floats) -> Floats:
     """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
     rows, cols = max(image.shape[0] // BLOCK, 1), max(image.shape[1] // BLOCK, 1)
     height, width = image.shape[0] // rows, image.shape[1] // cols
-    height, width = height // SAMPLED, width // SAMPLED
-    inside = image[: SAMPLED * rows * height : SAMPLED, : SAMPLED * cols * width : SAMPLED]
+    inside = image[: rows * height, : cols * width]
     squares = inside[..., 1] ** 2 + inside[..., 2] ** 2  # have the same order, without roots
     tiles = squares.reshape(rows, height, cols, width).swapaxes(1, 2).reshape(rows, cols, -1)
     middle = tiles.shape[2] // 2

@@ -53,8 +53,9 @@ def _relate(poses, out):  # type: ignore[no-untyped-def]
                     t[r] -= turn[r, c] * poses[i, c, 3]
                     out.rotation[i, j, r, c] = turn[r, c]
                 out.translation[i, j, r] = t[r]
-            out.adjoint[i, j, 3:, 3:] = turn
             for c in range(3):
+                for r in range(3):
+                    out.adjoint[i, j, 3 + r, 3 + c] = turn[r, c]
                 out.adjoint[i, j, 0, 3 + c] = t[1] * turn[2, c] - t[2] * turn[1, c]
                 out.adjoint[i, j, 1, 3 + c] = t[2] * turn[0, c] - t[0] * turn[2, c]
                 out.adjoint[i, j, 2, 3 + c] = t[0] * turn[1, c] - t[1] * turn[0, c]
@@ -75,7 +76,9 @@ def add_pairs(h_pair, b_pair, adjoint, brightness, h, b):  # type: ignore[no-unt
             for r in range(8):
                 for c in range(8):
                     block[r, c] = h_pair[i, j, min(r, c), max(r, c)]
-            to_host[:6, :6] = -adjoint[i, j]
+            for r in range(6):
+                for c in range(6):
+                    to_host[r, c] = -adjoint[i, j, r, c]
             to_host[6, 6] = -1.0
             to_host[7, 7] = -brightness[i, j, 0]
             for r in range(8):
