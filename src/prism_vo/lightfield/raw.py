@@ -180,7 +180,7 @@ def _pad_rows(values, light, limit, border, first, last, out):  # type: ignore[n
 
 @njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _softened(second_before, before, centre, after, second_after):  # type: ignore[no-untyped-def]
-    """The spline at a pixel; at one without a neighbour, what replaces it there; at one without two to one side, itself.
+    """The spline at a pixel; what replaces it at one without a neighbour; one without two to one side, itself.
 
     A pixel that must not be used makes everything it takes part in negative. Nothing branches, so loops vectorise.
     """
