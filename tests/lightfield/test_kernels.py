@@ -151,3 +151,18 @@ def test_focused_image_equals_the_weighted_mean_of_the_twin() -> None:
         taps += raw[j + 1, i] * (1 - u) * v + raw[j + 1, i + 1] * u * v
         weight = (1 - q[seen]) ** 2
         assert image[y, x] == pytest.approx((weight * taps).sum() / weight.sum(), abs=0.02)
+
+
+def test_focused_image_does_not_depend_on_bands_and_reaches_the_border() -> None:
+    geometry = geometry_of("central", False)
+    sensor = geometry.camera.calibration.sensor
+    raw = np.random.default_rng(3).uniform(40, 220, (sensor.height, sensor.width)).astype(np.float32)
+    padded = np.pad(raw, raw_border(geometry))
+    whole, parts = (FocusTable(geometry, Bands(n), geometry.rest_slope)(padded) for n in (1, 3))
+    np.testing.assert_array_equal(whole, parts)
+    even = FocusTable(geometry, Bands(1), geometry.rest_slope)(
+        np.pad(np.full_like(raw, 100.0), raw_border(geometry))
+    )
+    np.testing.assert_allclose(
+        even, 100.0, atol=1e-3
+    )  # lenses beside the image count in both sums, or in neither

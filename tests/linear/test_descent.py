@@ -183,3 +183,13 @@ def test_or_asks_for_more_damping_where_the_schedule_says_so() -> None:
 def test_no_iterations_change_nothing() -> None:
     found = scripted(Scripted([10.0]), SCHEDULE, 0)
     assert found.state == 0.0 and found.energies == [10.0] and not found.is_over and not found.failed
+
+
+def test_a_refusal_ends_a_descent_that_is_nearly_there_and_no_other() -> None:
+    nearly = replace(SCHEDULE, nearly_there=0.01)
+    found = scripted(Scripted([10.0, 9.95, 9.96, 9.0]), nearly, 3)  # 0.5 %, then a refusal
+    assert found.energies == [10.0, 9.95] and found.is_over
+    found = scripted(Scripted([10.0, 9.5, 9.6, 9.0]), nearly, 3)  # 5 %, then a refusal, then a better step
+    assert found.energies == [10.0, 9.5, 9.0]
+    found = scripted(Scripted([10.0, 10.1, 9.0]), nearly, 2)  # refused before anything was gained
+    assert found.energies == [10.0, 9.0]
