@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("map", "frame_report"),
     ("variants",),
     ("odometry",),
-    ("results", "notices", "map_file", "checkpoint", "live"),
+    ("results", "notices", "map_file", "checkpoint", "live", "compile_beside"),
     ("kept_run",),
     ("pipeline",),
     ("dense_run",),

@@ -73,7 +73,7 @@ def _simulate_and_run(
     out: Path, scene: str, frames: int, camera: str, say: Narration
 ) -> tuple[RunResult, DenseSink]:
     say("loading")
-    from prism_vo import pipeline
+    from prism_vo import compile_beside, pipeline
     from prism_vo.commands.narration import ReportAnnouncement, TrackingProgress
     from prism_vo.datasets import open_sequence
     from prism_vo.dense_run import DenseSink
@@ -81,6 +81,7 @@ def _simulate_and_run(
     from prism_vo.simulate.options import SimulateOptions
     from prism_vo.simulate.write import simulate_sequence
 
+    compile_beside.begin(everything=True)
     recording = out / scene
     options = SimulateOptions(camera=camera, frames=frames, truth_every=0, bayer=BAYER)
     say(f"rendering '{scene}' (compiles on the first run)")

@@ -114,7 +114,7 @@ def run(
         from prism_vo.view.rerun_sink import load_rerun
 
         load_rerun()  # if it is missing, that is said before anything is opened
-    from prism_vo import pipeline
+    from prism_vo import compile_beside, pipeline
     from prism_vo.commands.call import Call, finished_before
     from prism_vo.commands.live import open_camera, progress_of, running
     from prism_vo.commands.narration import Narration, ReportAnnouncement, TrackingProgress
@@ -160,6 +160,7 @@ def run(
             print(f"note: {note}", file=sys.stderr)
     with Narration(quiet or verbose or log_json) as say, ExitStack() as stack:
         say("loading or, the first time, compiling")
+        compile_beside.begin(everything=call.dense)
         stack.enter_context(running(data, settings))
         for viewer in watching:
             stack.callback(viewer.close)

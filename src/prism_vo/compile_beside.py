@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first time, kernels are compiled by two processes: the decoder's in the one that needs them first, those of
+tracking and mapping in another, which follows a made-up scene and leaves what it compiled in the common cache."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+
+from prism_vo.kernel_cache import PACKAGE, kernel_folder, settings
+from prism_vo.lightfield import Decoder
+from prism_vo.odometry import Odometry
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.sensor import DecodedSensor
+from prism_vo.simulate.cameras import preset_camera
+from prism_vo.types import DecodedFrame, RawFrame
+
+LAST_COMPILED = (
+    PACKAGE / "window" / "terms" / "photometric_kernel.py"
+)  # a kernel that takes long, for all of them
+FRAMES = 20  # every second one is a keyframe: more than a window holds
+SHIFT = 3  # px between frames
+DISTANCE = 1.5  # m
+SIGMA = 0.003  # of the depth of the made-up scene, ρ_v
+BLUR = 1.5  # px of its texture
+EVERYTHING = "everything"
+
+
+def begin(everything: bool = False) -> None:
+    """Start the other process, if there is something to compile, somewhere to keep it and a core to do it.
+
+    ``everything``: also what the dense map and colour sensors need.
+    """
+    if _is_compiled() or settings.DISABLE_JIT or _cores() < 2:
+        return
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prism_vo.compile_beside", *([EVERYTHING] if everything else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:  # then everything is compiled here
+        return
+    atexit.register(process.kill)
+
+
+def _is_compiled() -> bool:
+    """Whether kernels of this state of the program are kept, or none can be."""
+    folder = kernel_folder(LAST_COMPILED)
+    return folder is None or any(folder.rglob("*.nbi"))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def follow_a_wall() -> Odometry:
+    """Textured, it moves sideways before the camera: kernels of tracking and mapping."""
+    camera = PlenopticCamera(preset_camera("mini"))
+    view = camera.view()
+    h, w = view.height, view.width
+    noise = np.random.default_rng(0).uniform(0, 255, (h, w + FRAMES * SHIFT)).astype(np.float32)
+    wall = np.clip(128 + 4 * (cv2.GaussianBlur(noise, (0, 0), BLUR) - 128), 0, 255).astype(np.float32)
+    depth = np.full((h, w), view.inv_virtual_depth(np.array(1.0 / DISTANCE)), np.float32)
+    known, variance = np.ones((h, w), np.bool_), np.full((h, w), SIGMA**2, np.float32)
+    odometry = Odometry(camera, sensor=DecodedSensor(view))
+    for n in range(FRAMES):
+        image = np.ascontiguousarray(wall[:, n * SHIFT : n * SHIFT + w])
+        odometry(DecodedFrame(n, 0.1 * n, view, image, depth, variance, known))
+    odometry.finish()
+    return odometry
+
+
+def decode_noise(everything: bool) -> None:
+    """Kernels of the decoder: of grey sensors, of colour sensors and for dense maps if ``everything`` is wanted."""
+    calibration = preset_camera("mini")
+    size = calibration.sensor.height, calibration.sensor.width
+    frame = RawFrame(0, 0.0, np.random.default_rng(1).integers(0, 255, size, np.uint8))
+    mosaic = calibration.model_copy(
+        update={"sensor": calibration.sensor.model_copy(update={"bayer": "RGGB"})}
+    )
+    for camera in (PlenopticCamera(c) for c in ([calibration, mosaic] if everything else [calibration])):
+        decoder = Decoder(camera)
+        decoder.focus(frame)
+        decoder.measure(frame, np.array([[decoder.view.width / 2, decoder.view.height / 2]]))
+        if everything:
+            decoder.dense(frame)
+
+
+if __name__ == "__main__":
+    follow_a_wall()
+    decode_noise(EVERYTHING in sys.argv[1:])
