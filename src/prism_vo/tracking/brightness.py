@@ -33,7 +33,7 @@ ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
 COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
 USUAL_ZONES = 0.3  # quantile of the zones' disagreement that is usual: up to two thirds may be covered
 WORSE_ZONE = 3.0  # times that: a zone that shows something else
-ON_THE_WAY = 3  # while the pose is still being refined, every so many pixels are looked at
+ON_THE_WAY = 700  # pixels looked at while the pose is still being refined
 LEAST_IN_ZONE = 12  # pixels that a zone is judged by
 LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
 FEWEST_ZONES = 4  # that can be judged; below it the image is judged as a whole
@@ -68,8 +68,8 @@ class BrightnessReference:
     color: Floats  # (N,)
 
     def some(self) -> BrightnessReference:
-        """Every few of them: enough to go on with."""
-        few = slice(None, None, ON_THE_WAY)
+        """Of many every few: enough to go on with."""
+        few = slice(None, None, max(len(self.color) // ON_THE_WAY, 1))
         return BrightnessReference(self.rays[few], self.inv_depth[few], self.color[few])
 
 
