@@ -11,7 +11,7 @@ from scipy import ndimage
 from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import near_depth_edge, robust_std
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.displaced import Clustered, fit_displacement
+from prism_vo.lightfield.displaced import Clustered, PlacedMatches, clustered_variance, fit_displacement
 from prism_vo.optics.mla import MicroLensArray
 from prism_vo.types import RawFrame
 
@@ -83,3 +83,22 @@ def test_displacement_is_found_whatever_the_number_of_lenses_and_some_gross_erro
 def test_few_points_say_nothing() -> None:
     ones = np.ones(20)
     assert fit_displacement(Clustered(9.0 * ones, 5.0 * ones), ones, ones) == 0.0
+
+
+def test_lenses_that_the_match_left_out_are_left_out_here_too() -> None:
+    """Near points are matched with every second lens: a quarter of them, with the curvature of a quarter."""
+    field = mini()
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    image, matcher = decoder.matching_image(field.raw), decoder._matcher
+    at = np.full((1, 2), 190.0)
+    seen = [
+        clustered_variance(
+            image,
+            decoder.geometry,
+            PlacedMatches(at, np.array([0.1]), np.array([1e6]), np.array([stride])),
+            matcher.sampling.pitch,
+            matcher.sampling.window,
+        )
+        for stride in (1, 2)
+    ]
+    assert 2.0 < (seen[0].freedom[0] + 1) / (seen[1].freedom[0] + 1) < 6.0

@@ -41,12 +41,22 @@ from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.sample_steps import RIM, STEPS_A_PIXEL
 from prism_vo.lightfield.score import GRADIENT_SHARE
 
+AT_ONCE = 128  # points, which bounds memory
 LEAST_FREEDOM = 1.0  # below, the spread of two lenses would be all there is
 LEAST_POINTS = 100  # to say anything from them
 FIT_ROUNDS = 40  # halvings: to 1e-12 of the first interval
 WIDEST = 1.0  # px: what is displaced by more is no match
 LEAST_FREE = 0.2  # share of its own residual that a sample keeps beside the mean of few lenses
 TINY = 1e-12
+
+
+class PlacedMatches(NamedTuple):
+    """N matches as the kernels found them."""
+
+    at: Array  # (N, 2): raw px
+    slope: Array  # (N,)
+    curvature: Array  # (N,)
+    stride: NDArray[np.int64]  # (N,): every n-th lens was used
 
 
 class Clustered(NamedTuple):
@@ -67,16 +77,22 @@ class Patches(NamedTuple):
 
 
 def clustered_variance(
-    image: MatchingImage,
-    geometry: StereoGeometry,
-    at: Array,
-    slope: Array,
-    curvature: Array,
-    pitch: float,
-    window: int,
+    image: MatchingImage, geometry: StereoGeometry, matches: PlacedMatches, pitch: float, window: int
 ) -> Clustered:
-    """Of matches at positions ``at`` (N, 2; raw px) with their slope and curvature."""
-    patches = _patches(image, geometry, at, slope, pitch, window)
+    """Of matches, a few at a time: near scenes are seen by many lenses."""
+    parts = []
+    for k in range(0, len(matches.slope), AT_ONCE):
+        few = slice(k, k + AT_ONCE)
+        some = PlacedMatches(matches.at[few], matches.slope[few], matches.curvature[few], matches.stride[few])
+        parts.append(_clustered(image, geometry, some, pitch, window))
+    return Clustered(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _clustered(
+    image: MatchingImage, geometry: StereoGeometry, matches: PlacedMatches, pitch: float, window: int
+) -> Clustered:
+    slope, curvature = matches.slope, matches.curvature
+    patches = _patches(image, geometry, matches, pitch, window)
     weight, first, point = patches.weight, patches.first, patches.point
     total = np.maximum(np.add.reduceat(weight, first), TINY)
     mean = np.add.reduceat(weight * patches.value, first) / total
@@ -96,7 +112,7 @@ def clustered_variance(
         share * np.add.reduceat(score, first)[point]
     )  # the root found with other sums lies a little beside
     squares = np.where(share < 1.0, score**2 / np.maximum(1.0 - share, TINY), np.nan)
-    variance = np.add.reduceat(squares, first) / np.asarray(curvature, np.float64) ** 2
+    variance = np.add.reduceat(squares, first) / curvature**2
     return Clustered(variance, 1.0 / np.maximum(np.add.reduceat(share**2, first), TINY) - 1.0)
 
 
@@ -121,10 +137,11 @@ def fit_displacement(seen: Clustered, stated: Array, by_one_px: Array) -> float:
 
 
 def _patches(
-    image: MatchingImage, geometry: StereoGeometry, at: Array, slope: Array, pitch: float, window: int
+    image: MatchingImage, geometry: StereoGeometry, matches: PlacedMatches, pitch: float, window: int
 ) -> Patches:
     """What every lens shows of the window about each point, and one node more for gradients."""
-    point, lens = _lenses_of(geometry, at, slope, pitch * (window + 1))
+    at, slope = matches.at, matches.slope
+    point, lens = _lenses_of(geometry, matches, pitch * (window + 1))
     lenses, h = geometry.lenses[lens], slope[point][:, None, None]
     steps = pitch * np.arange(-window - 1.0, window + 2.0)
     baseline = np.stack(
@@ -146,9 +163,10 @@ def _patches(
 
 
 def _lenses_of(
-    geometry: StereoGeometry, at: Array, slope: Array, margin: float
+    geometry: StereoGeometry, matches: PlacedMatches, margin: float
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     """(point, lens) of the lenses that may see something within ``margin`` of each point; at least one a point."""
+    at, slope = matches.at, matches.slope
     grid = lens_grid(geometry)
     # where the micro-image lies that shows the point at its centre, as :func:`prism_vo.lightfield.nearby.gather_lenses`
     home = slope / (1.0 - grid.lens_pull * (1.0 - slope))
@@ -156,9 +174,13 @@ def _lenses_of(
     reach = (geometry.radius / slope + np.sqrt(2.0) * margin) * home + grid.margin
     tree = cKDTree(geometry.lenses[:, [IMAGE_X, IMAGE_Y]])
     aim = (at - centre) * home[:, None] + centre
-    found = [sorted(near) or [0] for near in tree.query_ball_point(aim, reach)]
-    counts = np.array([len(near) for near in found])
-    return np.repeat(np.arange(len(at)), counts), np.concatenate([np.asarray(near) for near in found])
+    found = []
+    for near, stride in zip(tree.query_ball_point(aim, reach), matches.stride, strict=True):
+        lenses = np.sort(np.asarray(near, np.int_))
+        lenses = lenses[(geometry.array.grid[lenses] % stride == 0).all(1)]
+        found.append(lenses if len(lenses) else np.zeros(1, np.int_))
+    counts = [len(lenses) for lenses in found]
+    return np.repeat(np.arange(len(at)), counts), np.concatenate(found)
 
 
 def _bilinear(pixels: NDArray[np.float32], place: Array, wanted: Mask) -> tuple[Array, Mask]:

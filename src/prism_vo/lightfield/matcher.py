@@ -11,7 +11,7 @@ from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError
 from prism_vo.lightfield.bands import Bands
-from prism_vo.lightfield.displaced import clustered_variance, fit_displacement
+from prism_vo.lightfield.displaced import PlacedMatches, clustered_variance, fit_displacement
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.ladders import refinement_ladder, search_ladder
 from prism_vo.lightfield.matching import RESULTS
@@ -39,6 +39,7 @@ LARGEST_WINDOW = 20  # that leaves room in a box
 NODES_OF_MARGIN = 5  # beside block and window: two for gradients, three as a block ends between nodes
 MEASURE_ROWS = 32  # TF rows whose points are measured one after the other, from left to right
 NOISE_POINTS = 1600  # matches the noise is estimated from
+DISPLACEMENT_POINTS = 800  # about so many of them tell how far micro-images are displaced
 LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 FALL_SAMPLES = 33  # radii at which the transmission is compared with its model
@@ -141,14 +142,16 @@ class Matcher:
         """Variance (px²) by which single micro-images are displaced, from valid matches at TF pixels (N, 2)."""
         stated = self._slope_variance(found, noise, image.fall)
         moved = self._slope_variance(found, replace(noise, displaced=1.0), image.fall)
-        valid = self._certain(found, stated)
-        if not valid.any():
+        used = np.flatnonzero(self._certain(found, stated))
+        used = used[:: max(1, len(used) // DISPLACEMENT_POINTS)]
+        if not len(used):
             return 0.0
-        slope, curvature = (np.asarray(a[valid], np.float64) for a in (found.slope, found.curvature))
-        at = self.sampling.scale * (points[valid] + 0.5) - 0.5
-        pitch, window = self.sampling.pitch, self.sampling.window
-        seen = clustered_variance(image, self.geometry, at, slope, curvature, pitch, window)
-        return fit_displacement(seen, stated[valid], moved[valid] - stated[valid])
+        slope, curvature = (np.asarray(a[used], np.float64) for a in (found.slope, found.curvature))
+        rung = np.clip(np.searchsorted(self.ladder.slope, slope) - 1, 0, len(self.ladder.slope) - 1)
+        at = self.sampling.scale * (points[used] + 0.5) - 0.5
+        placed = PlacedMatches(at, slope, curvature, self.ladder.stride[rung])
+        seen = clustered_variance(image, self.geometry, placed, self.sampling.pitch, self.sampling.window)
+        return fit_displacement(seen, stated[used], moved[used] - stated[used])
 
     def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, Mask]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
