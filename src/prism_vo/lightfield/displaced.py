@@ -41,7 +41,8 @@ from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.sample_steps import RIM, STEPS_A_PIXEL
 from prism_vo.lightfield.score import GRADIENT_SHARE
 
-AT_ONCE = 128  # points, which bounds memory
+AT_ONCE = 128  # points with the usual window, which bounds memory: nodes and lenses both grow with its area
+USUAL_SIDE = 7  # nodes of it along one axis, with one to each side for gradients
 LEAST_FREEDOM = 1.0  # below, the spread of two lenses would be all there is
 LEAST_POINTS = 100  # to say anything from them
 FIT_ROUNDS = 40  # halvings: to 1e-12 of the first interval
@@ -80,9 +81,9 @@ def clustered_variance(
     image: MatchingImage, geometry: StereoGeometry, matches: PlacedMatches, pitch: float, window: int
 ) -> Clustered:
     """Of matches, a few at a time: near scenes are seen by many lenses."""
-    parts = []
-    for k in range(0, len(matches.slope), AT_ONCE):
-        few = slice(k, k + AT_ONCE)
+    parts, at_once = [], max(1, AT_ONCE * USUAL_SIDE**4 // (2 * window + 3) ** 4)
+    for k in range(0, len(matches.slope), at_once):
+        few = slice(k, k + at_once)
         some = PlacedMatches(matches.at[few], matches.slope[few], matches.curvature[few], matches.stride[few])
         parts.append(_clustered(image, geometry, some, pitch, window))
     return Clustered(*(np.concatenate(column) for column in zip(*parts, strict=True)))
