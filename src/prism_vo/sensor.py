@@ -32,6 +32,11 @@ class Sensor(ABC):
     def measure(self, frame: Any, points: Floats) -> PointDepth:
         """Inverse virtual depth at pixels (N, 2) of the focused image, x first."""
 
+    def focus_at(self, frame: Any, slope: float) -> Floats:
+        """The image focused at one stereo slope (h, w); by default ``focus``, which is sharp everywhere."""
+        del slope
+        return self.focus(frame).image
+
     def problem(self, frame: Any) -> str | None:
         """Why a frame must not be used, one sentence; None: nothing speaks against it. Asked once a frame, in order."""
         del frame  # nothing is known of any

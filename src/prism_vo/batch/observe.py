@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -12,19 +12,22 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.batch.follow import Pictures, follow_points, neighbours
+from prism_vo.batch.hosts import corners_of, host_order
 from prism_vo.batch.numbers import CameraNumbers
-from prism_vo.batch.patches import MARGIN
+from prism_vo.batch.projection import project
 from prism_vo.batch.records import BatchState, Observations
+from prism_vo.batch.refocused import WINDOW, Sightings, placed_again, smoothed, windows_of
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort
 from prism_vo.sensor import Sensor
 from prism_vo.types import InputFrame
 
-POINTS_A_KEYFRAME = 80
-MOST_SIGHTINGS = 14  # of a point beside its host, spread from the most similar view to the least
-QUALITY = 0.01  # of the best corner of the image
-SMOOTHING = 0.8  # px: what interpolation cannot tell is taken out of both images alike
+POINTS_A_KEYFRAME = 200
+MOST_SIGHTINGS = 20  # of a point beside its host, spread from the most similar view to the least
 POSITION_FLOOR = 0.02  # px (TF): no patch is found better, whatever its contrast says
+# Virtual depth from which on every place is seen by two lenses, the total covering plane. Nearer to the array slopes
+# come from the rims of micro-images, one-sided (docs/benchmarks.md, calibration of the optics)
+LEAST_VIRTUAL_DEPTH = 2.0
 FEWEST_OTHERS = 2  # keyframes beside its host that a point must be found in
 Say = Callable[[str, int, int], None]
 
@@ -70,33 +73,45 @@ def observe(
     intrinsics = np.array([view.focal_px, view.cx, view.cy])
     centres = -np.einsum("kji,kj->ki", poses[:, :3, :3], poses[:, :3, 3])
     found: list[_Followed] = []
-    for host, keyframe in enumerate(keyframes):
-        say("finding points again", host, len(keyframes))
-        wanted = [(m.x, m.y) for m in marked if m.keyframe == host]
-        corners = _corners(keyframe.image, points)
-        pixels = np.concatenate([np.array(wanted, np.float64).reshape(-1, 2), corners])
-        depth = sensor.measure(keyframe.source, pixels.astype(np.float32))
-        slope = sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth.astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            q = (1.0 / slope - view.w_infinity) / view.kappa
-        good = depth.valid & np.isfinite(q)
-        least = 0.05 * float(np.median(q[good & (q > 0)])) if (good & (q > 0)).any() else 0.05
-        q = np.where(good, np.maximum(q, least), least)
+    for done, host in enumerate(host_order(len(keyframes))):
+        say("finding points again", done, len(keyframes))
+        wanted = np.array([(m.x, m.y) for m in marked if m.keyframe == host], np.float64).reshape(-1, 2)
+        taken = [part.measured[part.hits[:, host], host, :2] for part in found]
+        corners = corners_of(keyframes[host].image, points, np.concatenate([wanted, *taken]))
+        pixels = np.concatenate([wanted, corners])
+        q, good = _first_depths(keyframes[host].source, pixels, camera, sensor)
         good[: len(wanted)] = True
         order = neighbours(host, centres, poses[:, 2, :3])
         relative = np.array([pose @ se3.inverse(poses[host]) for pose in poses])
+        pixels, q = pixels[good], q[good]
         hits = np.zeros((len(pixels), len(keyframes)), np.bool_)
         measured = np.zeros((len(pixels), len(keyframes), 5))
-        pixels, q, hits, measured = pixels[good], q[good], hits[good], measured[good]
         follow_points(pictures, host, order, relative, intrinsics, pixels, q, hits, measured)
-        _thin_out(hits, order)
         keep = hits.sum(1) >= FEWEST_OTHERS
         keep[: len(wanted)] = True
         found.append(_Followed(host, pixels[keep], q[keep], hits[keep], measured[keep]))
+    found.sort(key=lambda part: part.host)
+    for part in found:
+        _thin_out(part.hits, neighbours(part.host, centres, poses[:, 2, :3]))
     state, seen = _assembled(found, keyframes, poses, camera, sensor, say)
     first = np.cumsum([0, *(len(part.pixels) for part in found)])
     before = [sum(m.keyframe == k.keyframe for m in marked[:n]) for n, k in enumerate(marked)]
     return Observed(state, seen, [int(first[m.keyframe]) + n for m, n in zip(marked, before)])
+
+
+def _first_depths(
+    source: InputFrame, pixels: Array, camera: PlenopticCamera, sensor: Sensor
+) -> tuple[Array, Mask]:
+    """Inverse depths (N,) that pixels are first believed to have, and which were measured."""
+    view = camera.view("central")
+    depth = sensor.measure(source, pixels.astype(np.float32))
+    slope = sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        q = (1.0 / slope - view.w_infinity) / view.kappa
+    good = depth.valid & np.isfinite(q)
+    positive = good & (q > 0)
+    least = 0.05 * float(np.median(q[positive])) if positive.any() else 0.05
+    return np.where(good, np.maximum(q, least), least), good
 
 
 def _thin_out(hits: Mask, order: Integers) -> None:
@@ -130,37 +145,57 @@ def _assembled(
     view = camera.view("central")
     counts = [len(p.pixels) for p in parts]
     first = np.cumsum([0, *counts])
-    rows = []  # point, keyframe, x, y, information xx, xy, yy
+    sightings = _measured(_table(parts, first), keyframes, sensor, say)
+    host = np.concatenate([np.full(len(p.pixels), p.host, np.intp) for p in parts])
+    inv_depth = np.concatenate([p.inv_depth for p in parts])
+    intrinsics = np.array([view.focal_px, view.cx, view.cy])
+    table, slope, sigma = placed_again(sightings, host, inv_depth, poses, intrinsics)
+    scale = camera.tf_scale
+    raw = distort(camera.calibration, scale * (table[:, 2:4] + 0.5) - 0.5)
+    whitening = _whitening(table[:, 4:7]) / scale
+    point, keyframe = table[:, 0].astype(np.intp), table[:, 1].astype(np.intp)
+    seen = Observations(point, keyframe, raw, whitening, slope, sigma, sensor.variance_power)
+    anchors = np.concatenate([np.repeat(se3.inverse(poses[p.host])[None], len(p.pixels), 0) for p in parts])
+    pixels = np.concatenate([p.pixels for p in parts])
+    rays = (pixels - [view.cx, view.cy]) / view.focal_px
+    points = np.column_stack([rays, inv_depth])
+    state = BatchState(numbers, poses.copy(), anchors, points)
+    return state, _in_full_view(state, seen)
+
+
+def _in_full_view(state: BatchState, seen: Observations) -> Observations:
+    """Without slopes of points that not all places show twice; judged by where points are, not by the slopes."""
+    expected = project(state, seen).predicted[:, 2]
+    return replace(seen, slope=np.where(expected * LEAST_VIRTUAL_DEPTH <= 1.0, seen.slope, np.nan))
+
+
+def _table(parts: list[_Followed], first: Integers) -> Array:
+    """Rows of point, keyframe, x, y (TF px), information xx, xy, yy, sorted by point."""
+    rows = []
     for part, start in zip(parts, first):
         point, keyframe = np.nonzero(part.hits)
         own = np.arange(len(part.pixels))
         rows.append(np.column_stack([start + point, keyframe, part.measured[point, keyframe]]))
-        # the host's own patch has the information of a typical match: its noise is that of the others
-        mean = np.divide(part.measured[:, :, 2:].sum(1), np.maximum(part.hits.sum(1), 1)[:, None])
-        rows.append(np.column_stack([start + own, np.full(len(own), part.host), part.pixels, mean]))
+        unknown = np.zeros((len(own), 3))
+        rows.append(np.column_stack([start + own, np.full(len(own), part.host), part.pixels, unknown]))
     table = np.concatenate(rows)
-    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    return np.asarray(table[np.lexsort((table[:, 1], table[:, 0]))])
+
+
+def _measured(table: Array, keyframes: Sequence[KeyframeImage], sensor: Sensor, say: Say) -> Sightings:
+    """Slopes of all sightings, and what surrounds them in images focused at these slopes."""
     keyframe = table[:, 1].astype(np.intp)
     slope, sigma = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    windows = np.zeros((len(table), WINDOW, WINDOW), np.float32)
     for k, frame in enumerate(keyframes):
         say("measuring depth", k, len(keyframes))
         mine = np.flatnonzero(keyframe == k)
         depth = sensor.measure(frame.source, table[mine, 2:4].astype(np.float32))
-        slope[mine] = np.where(
-            depth.valid, sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth, np.nan
-        )
+        found = sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth
+        slope[mine] = np.where(depth.valid, found, np.nan)
         sigma[mine] = sensor.view.beta * np.sqrt(depth.variance)
-    scale = camera.tf_scale
-    raw = distort(camera.calibration, scale * (table[:, 2:4] + 0.5) - 0.5)
-    whitening = _whitening(table[:, 4:7]) / scale
-    seen = Observations(
-        table[:, 0].astype(np.intp), keyframe, raw, whitening, slope, sigma, sensor.variance_power
-    )
-    anchors = np.concatenate([np.repeat(se3.inverse(poses[p.host])[None], len(p.pixels), 0) for p in parts])
-    pixels = np.concatenate([p.pixels for p in parts])
-    rays = (pixels - [view.cx, view.cy]) / view.focal_px
-    points = np.column_stack([rays, np.concatenate([p.inv_depth for p in parts])])
-    return BatchState(numbers, poses.copy(), anchors, points), seen
+        windows[mine] = windows_of(frame.source, frame.image, table[mine, 2:4], slope[mine], sensor)
+    return Sightings(table, slope, sigma, windows)
 
 
 def _whitening(information: Array) -> Array:
@@ -174,19 +209,7 @@ def _whitening(information: Array) -> Array:
     return np.asarray(floored[:, :, None] * vector.transpose(0, 2, 1))
 
 
-def _corners(image: Floats, count: int) -> Array:
-    """The most distinct corners (N, 2), spread over the image, whole pixels."""
-    height, width = image.shape
-    grey = np.clip(np.rint(image), 0, 255).astype(np.uint8)
-    mask = np.zeros_like(grey)
-    inside = MARGIN + 1
-    mask[inside : height - inside, inside : width - inside] = 255
-    apart = 0.6 * np.sqrt(height * width / count)
-    found = cv2.goodFeaturesToTrack(grey, count, QUALITY, apart, mask=mask, blockSize=7)
-    return np.zeros((0, 2)) if found is None else np.rint(found.reshape(-1, 2)).astype(np.float64)
-
-
 def _pictures(keyframes: Sequence[KeyframeImage]) -> Pictures:
-    fine = [cv2.GaussianBlur(k.image, (0, 0), SMOOTHING) for k in keyframes]
+    fine = [smoothed(k.image) for k in keyframes]
     coarse = [cv2.resize(f, (f.shape[1] // 2, f.shape[0] // 2), interpolation=cv2.INTER_AREA) for f in fine]
     return Pictures(np.array(fine, np.float32), np.array(coarse, np.float32))

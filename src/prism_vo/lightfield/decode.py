@@ -42,7 +42,7 @@ from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
-TABLES_KEPT = 8  # focus tables: one a slope, and one for its colour
+TABLES_KEPT = 16  # focus tables: one a slope, and one for its colour
 COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAME = "an image becomes one with RawFrame(index, time, image)"
 # times that the variance of a depth counts, whose matching window saturates somewhere: which lenses can still be used
@@ -151,6 +151,11 @@ class Decoder(Sensor):
         points = point_grid(self.view.width, self.view.height)
         slopes = np.asarray(matcher.points(image, points).slope, np.float64)
         return same_points(matcher.geometry, image.pixels, self._border, points, slopes)
+
+    def focus_at(self, raw: RawFrame, slope: float) -> Floats:
+        """The TF image (h, w) for things at one stereo slope: what lies elsewhere is doubled."""
+        expect(raw, RawFrame, "raw", FRAME)
+        return self._focused(self.prepare(raw), slope)
 
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""

@@ -191,6 +191,22 @@ _ENTRIES = (
         "r5",
     ),
     SceneEntry(
+        "calibration",
+        "the table, filmed as a calibration asks for: sideways, up, near and far, tilted and turned",
+        close.table,
+        PathSpec(
+            "sweep",
+            ((0.0, 0.0, -0.15),),
+            0.02,
+            target=(0.0, 0.15, 1.5),
+            extent=(0.3, 0.2, 0.25),
+            sway=2.0,
+            frames=120,
+            roll=0.35,
+        ),
+        "r5",
+    ),
+    SceneEntry(
         "fan",
         "crossing grilles, translucent turning blades, a mirror",
         close.fan_still,

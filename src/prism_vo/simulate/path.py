@@ -32,6 +32,7 @@ class PathSpec:
     sway: float = 1.0  # of the hand: 1 is about 1 cm and half a degree
     turn: float = 1.0  # degrees a frame at most: people slow down in corners
     frames: int = 0  # of a whole sweep; a walk computes its own
+    roll: float = 0.0  # rad that a sweep turns about the optical axis, either way
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ def _sweep(spec: PathSpec, phase: Array, rng: np.random.Generator) -> tuple[Arra
     pitch = np.arctan2(look[:, 1], np.hypot(look[:, 0], look[:, 2]))
     turns = rng.uniform(0, 2 * np.pi, 3)
     wobble = 0.035 * spec.sway * np.sin(2 * np.pi * phase[:, None] * np.array([4, 3, 5]) + turns)
-    return position, np.stack([pitch, yaw, np.zeros_like(yaw)], -1) + wobble
+    roll = spec.roll * np.sin(2 * np.pi * 2 * phase)
+    return position, np.stack([pitch, yaw, roll], -1) + wobble
 
 
 def _walk(spec: PathSpec, frames: int | None, size: float | None) -> tuple[Array, Array, int]:
