@@ -44,15 +44,19 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="these recordings alone")
     parser.add_argument("--sensor-distance", action="store_true", help="B is the metric fact, not the poses")
     parser.add_argument("--halves", action="store_true", help="scale of the first half against the second")
     args = parser.parse_args()
     print(
-        "| recording | F | w_∞ | κ | depth, held out | reprojection | inside 95 % |\n|---|---|---|---|---|---|---|"
+        "| recording | F | w_∞ | κ | depth, held out | reprojection | inside 95 % | in σ: F, c_x, c_y, w_∞, κ |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     inside: list[bool] = []
     try:
         for path in sorted(p for p in args.folder.glob("*_[0-9]*") if (p / "camera.yaml").is_file()):
+            if args.only and path.name not in args.only:
+                continue
             inside += report(path, args.sensor_distance)
             if args.halves:
                 print(f"| {path.name}, halves | {halves(path)} | | | | | |", flush=True)
@@ -83,7 +87,9 @@ def report(path: Path, sensor_distance: bool) -> list[bool]:
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
     print(
         f"| {path.name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
-        f"{fit.reprojection_rms:.3f} px | {sum(found)} of {len(found)} |",
+        f"{fit.reprojection_rms:.3f} px | {sum(found)} of {len(found)} | "
+        + ", ".join(f"{error[k] / max(fit.sigma[k], 1e-12):+.1f}" for k in JUDGED)
+        + " |",
         flush=True,
     )
     return found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
 from prism_vo.batch.numbers import A0, A1, B0, B1, KAPPA
-from prism_vo.batch.observe import KeyframeImage, Marked, observe
+from prism_vo.batch.observe import POINTS_A_KEYFRAME, KeyframeImage, Marked, observe
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.board_fit.checkerboard import find_board
 from prism_vo.calibrate.findings import look_at_grid
@@ -39,6 +40,11 @@ STILL = 0.3  # σ: a camera that moves less in a round has come to rest
 CORRECTING_FRAMES = 8  # that a grid is corrected in
 GRID_FRAMES = 3  # that the grid is looked for in
 FIRST_LOOK = 25  # frames that the start is found in
+TRACKERS: tuple[Literal["plenoptic", "full"], ...] = (
+    "plenoptic",
+    "full",
+)  # tried in this order until no frame is lost
+FIRST_POINTS = 60  # a keyframe, in the first round: its camera is soon thrown away
 
 
 def calibrate_camera(
@@ -131,18 +137,25 @@ def _start(recording: Sequence, calibration: Calibration) -> Start:
 
 
 def _track(recording: Sequence, start: Start, plan: Plan, say: Say) -> pipeline.RunResult:
+    """One path through all frames; where a wrong camera makes one way of tracking break off, another may not."""
     source = Stream(recording, start.camera, recording.name, white=recording.white)
     config = Config()
-    config = replace(config, variant="plenoptic", calibrate="off", decode=_decode(config, start))
-    result = pipeline.run(
-        source,
-        config,
-        progress=lambda done, of, report: say("tracking with the first camera", done, len(recording)),
-        threads=plan.threads,
-        check=False,
-    )
-    check_run(recording.name, result)
-    return result
+    config = replace(config, calibrate="off", decode=_decode(config, start))
+    found = []
+    for variant in TRACKERS:
+        result = pipeline.run(
+            source,
+            replace(config, variant=variant),
+            progress=lambda done, of, report: say("tracking with the first camera", done, len(recording)),
+            threads=plan.threads,
+            check=False,
+        )
+        found.append(result)
+        if result.segments == 1 and result.lost == 0:
+            break
+    best = min(found, key=lambda result: (result.segments, result.lost))
+    check_run(recording.name, best)
+    return best
 
 
 def _decode(config: Config, start: Start) -> DecodeConfig:
@@ -162,7 +175,8 @@ def _round(
     decoder = Decoder(camera, _decode(Config(), start), white=recording.white)
     images = images_of(recording, chosen, decoder, say)
     marked = [Marked(chosen.indices.index(f), x, y) for f, x, y in plan.marked if f in chosen.indices]
-    observed = observe(images, chosen.poses, camera, decoder, marked, say=say)
+    points = FIRST_POINTS if turn == 0 else POINTS_A_KEYFRAME
+    observed = observe(images, chosen.poses, camera, decoder, marked, points, say)
     state, seen, known = observed.state, observed.seen, Known(chosen, observed.marked)
     check_motion(recording.name, state, seen, first=turn == 0)
     if plan.square is not None:
