@@ -19,6 +19,7 @@ from prism_vo.batch.patches import (
 from prism_vo.compiled import njit
 
 LARGEST_SURPRISE = 3.0  # px across the predicted line, beyond what the search allows
+MOST_MISSES = 5  # keyframes in a row that do not show a point: those that come after are less similar still
 PRIOR_SHARE = 0.5  # of an inverse depth that nothing but the first guess is known of
 
 
@@ -46,7 +47,10 @@ def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth
         rx, ry = (u - cx) / focal, (v - cy) / focal
         q = inv_depth[n]
         curvature = 1.0 / (PRIOR_SHARE * PRIOR_SHARE * q * q)
+        misses = 0
         for k in order:
+            if misses == MOST_MISSES:
+                break
             t = relative[k]
             px = t[0, 0] * rx + t[0, 1] * ry + t[0, 2] + q * t[0, 3]
             py = t[1, 0] * rx + t[1, 1] * ry + t[1, 2] + q * t[1, 3]
@@ -62,6 +66,7 @@ def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth
             area = abs(warp[0, 0] * warp[1, 1] - warp[0, 1] * warp[1, 0])
             if not (1.0 / (LARGEST_STRETCH * LARGEST_STRETCH) < area < LARGEST_STRETCH * LARGEST_STRETCH):
                 continue
+            misses += 1
             x1, y1 = x, y
             hu, hv = u // 2, v // 2  # the halved pixel that holds it; its centre lies a little beside
             du, dv = (u + 0.5) / 2.0 - 0.5 - hu, (v + 0.5) / 2.0 - 0.5 - hv
@@ -87,6 +92,7 @@ def follow_points(pictures, host, order, relative, intrinsics, points, inv_depth
             across = abs(ex * ly - ey * lx) / np.sqrt(line) if line > 0.0 else np.sqrt(ex * ex + ey * ey)
             if across > LARGEST_SURPRISE:
                 continue
+            misses = 0
             found[n, k] = True
             measured[n, k] = out
             curvature += line

@@ -160,10 +160,10 @@ def _assembled(
     rays = (pixels - [view.cx, view.cy]) / view.focal_px
     points = np.column_stack([rays, inv_depth])
     state = BatchState(numbers, poses.copy(), anchors, points)
-    return state, _in_full_view(state, seen)
+    return state, in_full_view(state, seen)
 
 
-def _in_full_view(state: BatchState, seen: Observations) -> Observations:
+def in_full_view(state: BatchState, seen: Observations) -> Observations:
     """Without slopes of points that not all places show twice; judged by where points are, not by the slopes."""
     expected = project(state, seen).predicted[:, 2]
     return replace(seen, slope=np.where(expected * LEAST_VIRTUAL_DEPTH <= 1.0, seen.slope, np.nan))
