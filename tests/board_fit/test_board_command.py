@@ -58,7 +58,9 @@ def tables(folder: Path) -> list[str]:
 
 def test_a_table_of_corners(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "camera.yaml"
-    assert main(["calibrate", "board", *tables(tmp_path), "--out", str(out), "--xml"]) == 0
+    page = tmp_path / "report.html"
+    arguments = [*tables(tmp_path), "--out", str(out), "--xml", "--report", str(page)]
+    assert main(["calibrate", "board", *arguments]) == 0
     shown = capsys.readouterr().out
     assert "pitch 13.400" in shown and "Expect lengths" in shown
     found, true = load_calibration(out), camera().calibration
@@ -66,8 +68,19 @@ def test_a_table_of_corners(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert abs(found.mla.sensor_distance_mm - true.mla.sensor_distance_mm) < 4 * found.uncertainty["B_mm"]
     assert found.nominal == ("focus_virtual_depth",)
     assert (tmp_path / "CameraModel.xml").exists()
+    html = page.read_text(encoding="utf-8")
+    assert (
+        "Expect lengths" in html
+        and "within micro-images" in html
+        and "by a camera that has not seen it" in html
+    )
+    assert html.count("<tr><td>") > len(
+        set(seen(0.1).frame.tolist())
+    )  # a row a picture, and those of the numbers
     assert main(["calibrate", "board", *tables(tmp_path), "--out", str(out)]) == 2
     assert "exists already" in capsys.readouterr().err
+    assert main(["calibrate", "board", *tables(tmp_path), "--report", str(page)]) == 2
+    assert page.read_text(encoding="utf-8") == html
 
 
 def test_pictures_of_a_board(pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,12 @@ MEASURED: tuple[NominalKey, ...] = (
 
 def board_lines(fit: BoardFit) -> list[str]:
     """What the screen shows."""
+    rows = [*parameter_rows(fit), ("verdict", verdict(fit))]
+    return [f"{name:<16}{value}" for name, value in rows]
+
+
+def parameter_rows(fit: BoardFit) -> list[tuple[str, str]]:
+    """Names and values, with what was used for them and what is left over."""
     v, s, found = fit.numbers.values, fit.sigma, fit.adjusted
     jacobian = fit.numbers.optics_jacobian()
     optics_sigma = np.sqrt(np.maximum(np.diag(jacobian @ fit.covariance @ jacobian.T), 0.0))
@@ -46,8 +52,7 @@ def board_lines(fit: BoardFit) -> list[str]:
     away = 100 * (held.size - 1)
     rows.append(("held out", f"{held.rms:.3f} raw px an axis, each picture by a camera that has not seen it"))
     rows.append(("", f"its squares come out {away.min():+.2f} to {away.max():+.2f} % of their size"))
-    rows.append(("verdict", verdict(fit)))
-    return [f"{name:<16}{value}" for name, value in rows]
+    return rows
 
 
 def _used(fit: BoardFit) -> str:

@@ -28,19 +28,29 @@ def by_zone(found: Adjusted, size: tuple[int, int]) -> ZoneResiduals:
     """``size``: width, height of the sensor."""
     left, xy = found.residuals, found.seen.xy
     cell = np.clip((xy / np.array(size) * ZONES).astype(int), 0, ZONES - 1)
-    shift, slope = np.full((ZONES, ZONES, 2), np.nan), np.full((ZONES, ZONES), np.nan)
+    shift, slope = mean_shift(xy, left[:, :2], size), np.full((ZONES, ZONES), np.nan)
     rms = np.full((ZONES, ZONES), np.nan)
     for row in range(ZONES):
         for column in range(ZONES):
             mine: Mask = (cell[:, 1] == row) & (cell[:, 0] == column)
             if mine.sum() < FEWEST:
                 continue
-            shift[row, column] = np.median(left[mine, :2], axis=0)
             rms[row, column] = np.sqrt((left[mine, :2] ** 2).mean())
             known = mine & np.isfinite(left[:, 2])
             if known.sum() >= FEWEST:
                 slope[row, column] = np.median(left[known, 2])
     return ZoneResiduals(shift, slope, rms)
+
+
+def mean_shift(xy: Array, left: Array, size: tuple[int, int]) -> Array:
+    """(ZONES, ZONES, 2) medians of residuals (N, 2) at places (N, 2) of a sensor of this width and height, raw px."""
+    out = np.full((ZONES, ZONES, 2), np.nan)
+    cell = np.clip((xy / np.array(size) * ZONES).astype(int), 0, ZONES - 1)
+    for row, column in np.ndindex(ZONES, ZONES):
+        mine = (cell[:, 1] == row) & (cell[:, 0] == column)
+        if mine.sum() >= FEWEST:
+            out[row, column] = np.median(left[mine], axis=0)
+    return out
 
 
 def by_lens_type(found: Adjusted, lens_type: Integers, count: int) -> list[tuple[float, float]]:

@@ -13,6 +13,7 @@ from prism_vo.commands.quiet import Quiet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prism_vo.board_fit.fit import BoardFit
     from prism_vo.board_fit.records import Board, CornerSlopes, MicroCorners
     from prism_vo.calibrate.grid import Grid
     from prism_vo.optics.calibration import Calibration
@@ -43,6 +44,7 @@ def board(
     pixel: float | None = None,
     distortion: Literal["auto", "none", "radial", "full"] = "auto",
     out: Path | None = None,
+    report: Path | None = None,
     xml: Annotated[bool, Parameter(negative=())] = False,
     force: Annotated[bool, Parameter(negative=())] = False,
     quiet: Quiet = False,
@@ -72,6 +74,8 @@ def board(
         auto: radial terms that pictures not seen agree on; none; radial: one term; full: two and two tangential ones.
     out
         camera.yaml to write.
+    report
+        HTML page to write: numbers, what is left over by zone and within micro-images, every picture.
     xml
         Write CameraModel.xml (LiFCal) and mla.xml (Raytrix) beside --out, too.
     force
@@ -79,11 +83,12 @@ def board(
     """
     from prism_vo.board_fit.fit import calibrate_board
     from prism_vo.board_fit.words import board_lines, calibration_of
-    from prism_vo.commands.calibrate_camera import check_outputs, write_camera
+    from prism_vo.commands.calibrate_camera import check_outputs, check_target, write_camera
     from prism_vo.commands.narration import Narration
     from prism_vo.errors import ConfigError
 
     check_outputs(out, xml, force)
+    check_target(report, force, "--report")
     if not 0 < square < 1e4:
         raise ConfigError(f"--square must be a positive length in mm, not {square:g}.")
     if corners is not None and not (min(corners) >= 3 and max(corners) <= 100):
@@ -107,6 +112,16 @@ def board(
     print("\n".join(board_lines(fit)))
     if out is not None:
         write_camera(calibration_of(fit, given.calibration), out, xml)
+    if report is not None:
+        _write_report(fit, images[0].resolve().name, (sensor.width, sensor.height), report)
+
+
+def _write_report(fit: BoardFit, name: str, size: tuple[int, int], path: Path) -> None:
+    from prism_vo.atomic import write_text_atomically
+    from prism_vo.camera_fit.board_page import board_page
+
+    write_text_atomically(path, board_page(fit, name, size))
+    print(f"wrote {path}")
 
 
 def _from_table(

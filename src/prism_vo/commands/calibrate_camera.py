@@ -96,7 +96,7 @@ def camera(
     from prism_vo.errors import ConfigError
 
     check_outputs(out, xml, force)
-    _check_target(report, force, "--report")
+    check_target(report, force, "--report")
     if not 5 <= keyframes <= 200:
         raise ConfigError(f"--keyframes must lie between 5 and 200, not {keyframes}.")
     check_part(start, frames, stride)
@@ -130,11 +130,11 @@ def check_outputs(out: Path | None, xml: bool, force: bool) -> None:
     """Everything that would make writing fail is said before any work."""
     from prism_vo.errors import ConfigError
 
-    _check_target(out, force, "--out")
+    check_target(out, force, "--out")
     if xml and out is None:
         raise ConfigError("--xml writes beside --out; give that, too.")
     for name in XML_FILES if xml and out is not None else ():
-        _check_target(out.parent / name if out is not None else None, force, "--out")
+        check_target(out.parent / name if out is not None else None, force, "--out")
 
 
 def write_camera(calibration: Calibration, out: Path, xml: bool) -> None:
@@ -235,7 +235,8 @@ def _place(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _check_target(target: Path | None, force: bool, name: str) -> None:
+def check_target(target: Path | None, force: bool, name: str) -> None:
+    """A file that would be written: not there already, in a folder that is."""
     from prism_vo.errors import InputError
 
     if target is None:
