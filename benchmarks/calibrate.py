@@ -3,7 +3,8 @@
 
 FOLDER holds recordings of ``prism-vo simulate`` named OPTICS_SEED, and OPTICS_held, which the calibration does not see.
 Each starts with f_L and b_L0 5 % too large, B 5 % too small, the principal point in the middle and no distortion.
-Printed: errors of F, w_∞ and κ, depth in the held-out recording against the truth, raw reprojection, how many of the
+Printed: errors of F, w_∞ and κ, depth in the held-out recording against the truth (and with the true camera: what the
+decoder alone is off by), raw reprojection, how many of the
 true numbers lie inside their 95 % intervals; ``--sensor-distance`` uses B as the metric fact, ``--halves`` compares the
 scale of both halves of a recording.
 """
@@ -83,7 +84,8 @@ def report(path: Path, sensor_distance: bool) -> list[bool]:
     error = fit.numbers.values - truth.values
     found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
     held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
-    depth = held_out(held, fit) if held.is_dir() else "–"
+    cameras = (fit.calibration, recording.camera.calibration)
+    depth = "; true camera: ".join(held_out(held, c) for c in cameras) if held.is_dir() else "–"
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
     print(
         f"| {path.name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
@@ -121,11 +123,10 @@ def calibrated(recording: Sequence, sensor_distance: float | None) -> CameraFit:
     return calibrate_camera(recording, fact)
 
 
-def held_out(path: Path, fit: CameraFit) -> str:
+def held_out(path: Path, calibration: Calibration) -> str:
     """Median error of depth in frames with a true depth map, by thirds of the covered depths, near to far."""
     recording = open_sequence(path)
-    camera = PlenopticCamera(fit.calibration)
-    decoder = Decoder(camera, white=recording.white)
+    decoder = Decoder(PlenopticCamera(calibration), white=recording.white)
     ratios, depths = [], []
     for file in sorted((path / "depth").glob("*.npy")):
         frame = recording[int(file.stem)]
