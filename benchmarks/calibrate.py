@@ -4,9 +4,8 @@
 FOLDER holds recordings of ``prism-vo simulate`` named OPTICS_SEED, and OPTICS_held, which the calibration does not see.
 Each starts with f_L and b_L0 5 % too large, B 5 % too small, the principal point in the middle and no distortion.
 Printed: errors of F, w_∞ and κ, depth in the held-out recording against the truth (and with the true camera: what the
-decoder alone is off by), raw reprojection, how many of the
-true numbers lie inside their 95 % intervals; ``--sensor-distance`` uses B as the metric fact, ``--halves`` compares the
-scale of both halves of a recording.
+decoder alone is off by), raw reprojection, how many of the true numbers lie inside their 95 % intervals, and all errors
+in σ. ``--sensor-distance`` adds a row with B as the metric fact, ``--halves`` compares the scale of both halves.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
-from prism_vo.camera_fit.calibrate import calibrate_camera, truth_of
+from prism_vo.camera_fit.calibrate import calibrate_camera, metric_fit, truth_of
 from prism_vo.camera_fit.facts import MetricFact, SensorDistance, TruePoses
 from prism_vo.camera_fit.fit import CameraFit
 from prism_vo.camera_fit.plan import Known
@@ -46,7 +45,9 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="these recordings alone")
-    parser.add_argument("--sensor-distance", action="store_true", help="B is the metric fact, not the poses")
+    parser.add_argument(
+        "--sensor-distance", action="store_true", help="a second row with B as the metric fact"
+    )
     parser.add_argument("--halves", action="store_true", help="scale of the first half against the second")
     args = parser.parse_args()
     print(
@@ -72,23 +73,33 @@ def main() -> int:
 
 
 def report(path: Path, sensor_distance: bool) -> list[bool]:
-    """One row; whether each true number lies inside its interval."""
+    """One row a metric fact; whether each true number lies inside its interval with the first of them."""
     recording = open_sequence(path)
     assert isinstance(recording, FileSequence)
     truth = CameraNumbers.of(recording.camera.calibration)
     try:
-        fit = calibrated(nominal(recording), truth.optics[2] if sensor_distance else None)
+        fit = calibrated(nominal(recording))
     except DegenerateError as error:
-        print(f"| {path.name} | refused: {error} | | | | | |", flush=True)
+        print(f"| {path.name} | refused: {error} | | | | | | |", flush=True)
         return []
+    found = row(path.name, path, fit, recording.camera.calibration)
+    if sensor_distance:
+        known = metric_fit(fit.adjusted, SensorDistance(truth.optics[2]), fit.indices, fit.start)
+        row(f"{path.name}, B known", path, known, recording.camera.calibration)
+    return found
+
+
+def row(name: str, path: Path, fit: CameraFit, true: Calibration) -> list[bool]:
+    """Print it; whether each true number lies inside its interval."""
+    truth = CameraNumbers.of(true)
     error = fit.numbers.values - truth.values
     found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
     held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
-    cameras = (fit.calibration, recording.camera.calibration)
+    cameras = (fit.calibration, true)
     depth = "; true camera: ".join(held_out(held, c) for c in cameras) if held.is_dir() else "–"
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
     print(
-        f"| {path.name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
+        f"| {name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
         f"{fit.reprojection_rms:.3f} px | {sum(found)} of {len(found)} | "
         + ", ".join(f"{error[k] / max(fit.sigma[k], 1e-12):+.1f}" for k in JUDGED)
         + " |",
@@ -109,13 +120,11 @@ def nominal(recording: FileSequence) -> FileSequence:
     return replace(recording, camera=PlenopticCamera(Calibration.model_validate(data)))
 
 
-def calibrated(recording: Sequence, sensor_distance: float | None) -> CameraFit:
-    """With the recording's poses or B as the metric fact."""
+def calibrated(recording: Sequence) -> CameraFit:
+    """With the recording's poses as the metric fact."""
 
     def fact(known: Known) -> MetricFact:
         truth = truth_of(recording, known.chosen)
-        if sensor_distance is not None:
-            return SensorDistance(sensor_distance)
         if truth is None:
             raise DegenerateError(f"{recording.name}: has no ground-truth poses.")
         return TruePoses(truth)
@@ -152,9 +161,7 @@ def halves(path: Path) -> str:
     recording = open_sequence(path)
     assert isinstance(recording, FileSequence)
     start, middle = nominal(recording), len(recording) // 2
-    found = [
-        calibrated(part, None).numbers.values[KAPPA] for part in (start.part(0, middle), start.part(middle))
-    ]
+    found = [calibrated(part).numbers.values[KAPPA] for part in (start.part(0, middle), start.part(middle))]
     return f"κ {100 * (found[0] / found[1] - 1):+.2f} %"
 
 

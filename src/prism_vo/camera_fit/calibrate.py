@@ -88,7 +88,10 @@ def _until_at_rest(
             plan = replace(plan, distortion="radial" if bent else "none")
         camera = PlenopticCamera(found.state.camera.calibration(camera.calibration))
         chosen = Chosen(chosen.indices, _at_rest(found.state.poses))
-        before, latest = latest, _fit(found, make_fact(replace(known, chosen=chosen)), chosen, calibration)
+        before, latest = (
+            latest,
+            metric_fit(found, make_fact(replace(known, chosen=chosen)), chosen.indices, calibration),
+        )
         if before is not None and _is_at_rest(before, latest):
             break
     assert latest is not None
@@ -100,12 +103,12 @@ def _checked(fit: CameraFit) -> CameraFit:
     return fit
 
 
-def _fit(found: Adjusted, fact: MetricFact, chosen: Chosen, start: Calibration) -> CameraFit:
-    """The camera of a round in metres, with its uncertainty."""
+def metric_fit(found: Adjusted, fact: MetricFact, indices: list[int], start: Calibration) -> CameraFit:
+    """The camera of an adjustment in metres, with its uncertainty; ``indices``: its frames in the recording."""
     covariance, factor = covariance_of(found, fact)
     numbers = found.state.camera.with_kappa(float(found.state.camera.values[KAPPA]) * factor)
     camera = numbers.calibration(start)
-    fit = CameraFit(camera, numbers, covariance, found, factor, fact, chosen.indices, start)
+    fit = CameraFit(camera, numbers, covariance, found, factor, fact, indices, start)
     return with_uncertainty(fit)
 
 
