@@ -66,6 +66,7 @@ def observe(
     marked: Sequence[Marked] = (),
     points: int = POINTS_A_KEYFRAME,
     say: Say = lambda words, done, of: None,
+    least_virtual_depth: float = LEAST_VIRTUAL_DEPTH,
 ) -> Observed:
     """Points and sightings, as the camera and the poses T_view_world (K, 4, 4) let them be found."""
     view = camera.view("central")
@@ -94,6 +95,7 @@ def observe(
     for part in found:
         _thin_out(part.hits, neighbours(part.host, centres, poses[:, 2, :3]))
     state, seen = _assembled(found, keyframes, poses, camera, sensor, say)
+    seen = in_full_view(state, seen, least_virtual_depth)
     first = np.cumsum([0, *(len(part.pixels) for part in found)])
     before = [sum(m.keyframe == k.keyframe for m in marked[:n]) for n, k in enumerate(marked)]
     return Observed(state, seen, [int(first[m.keyframe]) + n for m, n in zip(marked, before)])
@@ -159,14 +161,15 @@ def _assembled(
     pixels = np.concatenate([p.pixels for p in parts])
     rays = (pixels - [view.cx, view.cy]) / view.focal_px
     points = np.column_stack([rays, inv_depth])
-    state = BatchState(numbers, poses.copy(), anchors, points)
-    return state, in_full_view(state, seen)
+    return BatchState(numbers, poses.copy(), anchors, points), seen
 
 
-def in_full_view(state: BatchState, seen: Observations) -> Observations:
+def in_full_view(
+    state: BatchState, seen: Observations, least_virtual_depth: float = LEAST_VIRTUAL_DEPTH
+) -> Observations:
     """Without slopes of points that not all places show twice; judged by where points are, not by the slopes."""
     expected = project(state, seen).predicted[:, 2]
-    return replace(seen, slope=np.where(expected * LEAST_VIRTUAL_DEPTH <= 1.0, seen.slope, np.nan))
+    return replace(seen, slope=np.where(expected * least_virtual_depth <= 1.0, seen.slope, np.nan))
 
 
 def _table(parts: list[_Followed], first: Integers) -> Array:
