@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -95,8 +96,9 @@ def row(name: str, path: Path, fit: CameraFit, true: Calibration) -> list[bool]:
     error = fit.numbers.values - truth.values
     found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
     held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
-    cameras = (fit.calibration, true)
-    depth = "; true camera: ".join(held_out(held, c) for c in cameras) if held.is_dir() else "–"
+    depth = (
+        f"{held_out(held, fit.calibration)}; true camera: {with_true_camera(held)}" if held.is_dir() else "–"
+    )
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
     print(
         f"| {name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
@@ -154,6 +156,12 @@ def held_out(path: Path, calibration: Calibration) -> str:
     ends = np.percentile(depth, [0, 100 / 3, 200 / 3, 100])
     parts: list[Array] = [ratio[(depth >= a) & (depth <= b)] for a, b in pairwise(ends)]
     return ", ".join(f"{100 * (1 / np.median(part) - 1):+.2f} %" for part in parts)
+
+
+@cache
+def with_true_camera(path: Path) -> str:
+    """What the decoder alone is off by."""
+    return held_out(path, open_sequence(path).camera.calibration)
 
 
 def halves(path: Path) -> str:
