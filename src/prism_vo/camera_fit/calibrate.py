@@ -44,6 +44,7 @@ TRACKERS: tuple[Literal["plenoptic", "full"], ...] = (
     "plenoptic",
     "full",
 )  # tried in this order until no frame is lost
+LEAST_PART = 20  # frames of an unbroken part that a better first camera is looked for in
 FIRST_POINTS = 60  # a keyframe, in the first round: its camera is soon thrown away
 
 
@@ -58,6 +59,10 @@ def calibrate_camera(
         calibration = _with_own_grid(recording, calibration, say)
     start = _start(recording, calibration)
     tracked = _track(recording, start, plan, say)
+    if tracked.segments > 1:
+        start = _from_longest_part(recording, start, tracked, plan, say)
+        tracked = _track(recording, start, plan, say)
+    check_run(recording.name, tracked)
     chosen = choose(
         tracked.trajectory, recording.times, plan.keyframes, (*plan.frames, *(m[0] for m in plan.marked))
     )
@@ -156,9 +161,26 @@ def _track(recording: Sequence, start: Start, plan: Plan, say: Say) -> pipeline.
         found.append(result)
         if result.segments == 1 and result.lost == 0:
             break
-    best = min(found, key=lambda result: (result.segments, result.lost))
-    check_run(recording.name, best)
-    return best
+    return min(found, key=lambda result: (result.segments, result.lost))
+
+
+def _from_longest_part(
+    recording: Sequence, start: Start, tracked: pipeline.RunResult, plan: Plan, say: Say
+) -> Start:
+    """A better camera from the longest unbroken part of a path; the same one where it is too short."""
+    longest = tracked.trajectory.in_segment(tracked.trajectory.largest_segment)
+    if len(longest) < LEAST_PART:
+        return start
+    chosen = choose(longest, recording.times, plan.keyframes)
+    try:
+        found, _ = _round(
+            recording, start.camera, start, chosen, replace(plan, square=None, marked=()), say, 0
+        )
+        return replace(
+            start, camera=PlenopticCamera(found.state.camera.calibration(start.camera.calibration))
+        )
+    except DegenerateError:
+        return start
 
 
 def _decode(config: Config, start: Start) -> DecodeConfig:
