@@ -29,8 +29,7 @@ MOST_LOST = 0.3  # of the frames
 LEAST_PARALLAX = 2.0  # raw px that points move against each other, beside what turning explains
 LEAST_FLOW = 2.0  # raw px
 LEAST_RELIEF = 0.03  # spread of inverse depth over its median
-LARGEST_W_SIGMA = 0.1  # or …
-LARGEST_DEPTH_SIGMA = 0.05  # … of a depth as it is seen: a lens focused near has all its depths far from w_∞
+LARGEST_W_SIGMA = 0.1
 LARGEST_FOCAL_SIGMA = 0.05  # of F
 MOST_REFUSED = 0.35  # of the sightings: a scene that moves
 LARGEST_POSITION_FACTOR = 12.0
@@ -138,9 +137,7 @@ def check_result(found: Adjusted, covariance: Array) -> None:
             "The points do not move like one rigid scene; film something in which nothing moves but the camera."
         )
     w_sigma, focal_sigma = np.sqrt(covariance[W, W]), np.sqrt(covariance[FOCAL, FOCAL]) / values[FOCAL]
-    slope = found.seen.slope[np.isfinite(found.seen.slope)]
-    lever = float(np.median(1.0 / slope) - values[W]) if len(slope) else 0.0
-    if w_sigma > max(LARGEST_W_SIGMA, LARGEST_DEPTH_SIGMA * lever) or focal_sigma > LARGEST_FOCAL_SIGMA:
+    if w_sigma > LARGEST_W_SIGMA or focal_sigma > LARGEST_FOCAL_SIGMA:
         raise DegenerateError(
             f"The recording does not determine the camera (F to {100 * focal_sigma:.0f} %, virtual depth of infinity "
             f"{values[W]:.2f} to ±{w_sigma:.2f}): move farther sideways, and have near and far things in view."
