@@ -8,14 +8,19 @@ import atexit
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import cv2
 import numpy as np
+from scipy.spatial import cKDTree
 
+from prism_vo.calibrate.check import check_camera
+from prism_vo.errors import PrismError
 from prism_vo.kernel_cache import PACKAGE, kernel_folder, settings
 from prism_vo.lightfield import Decoder
 from prism_vo.odometry import Odometry
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.mla import MicroLensArray
 from prism_vo.sensor import DecodedSensor
 from prism_vo.simulate.cameras import preset_camera
 from prism_vo.types import DecodedFrame, RawFrame
@@ -34,7 +39,7 @@ EVERYTHING = "everything"
 def begin(everything: bool = False) -> None:
     """Start the other process, if there is something to compile, somewhere to keep it and a core to do it.
 
-    ``everything``: also what the dense map and colour sensors need.
+    ``everything``: also what colour sensors need.
     """
     if _is_compiled() or settings.DISABLE_JIT or _cores() < 2:
         return
@@ -78,10 +83,16 @@ def follow_a_wall() -> Odometry:
 
 
 def decode_noise(everything: bool) -> None:
-    """Kernels of the decoder: of grey sensors, of colour sensors and for dense maps if ``everything`` is wanted."""
+    """Kernels of the decoder and of the check of the camera; those of colour sensors if ``everything`` is wanted."""
     calibration = preset_camera("mini")
     size = calibration.sensor.height, calibration.sensor.width
-    frame = RawFrame(0, 0.0, np.random.default_rng(1).integers(0, 255, size, np.uint8))
+    lenses = MicroLensArray.of(PlenopticCamera(calibration))
+    noise = np.random.default_rng(1).integers(40, 255, size, np.uint8)
+    rows, columns = np.indices(size)
+    distance, _ = cKDTree(lenses.image_centres).query(np.stack([columns, rows], -1))
+    frame = RawFrame(0, 0.0, np.where(distance < lenses.usable_radius, noise, 0).astype(np.uint8))
+    with suppress(PrismError):
+        check_camera(PlenopticCamera(calibration), [frame.image, frame.image])
     mosaic = calibration.model_copy(
         update={"sensor": calibration.sensor.model_copy(update={"bayer": "RGGB"})}
     )
@@ -89,8 +100,7 @@ def decode_noise(everything: bool) -> None:
         decoder = Decoder(camera)
         decoder.focus(frame)
         decoder.measure(frame, np.array([[decoder.view.width / 2, decoder.view.height / 2]]))
-        if everything:
-            decoder.dense(frame)
+        decoder.dense(frame)
 
 
 if __name__ == "__main__":
