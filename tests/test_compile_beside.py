@@ -16,7 +16,7 @@ from numba.core import event
 from prism_vo import Odometry, open_sequence
 from prism_vo.compile_beside import decode_noise, follow_a_wall
 follow_a_wall()
-decode_noise(everything=False)
+decode_noise(colour=False)
 def known():
     kernels = {}
     for module in [m for name, m in sys.modules.items() if name.startswith("prism_vo.")]:
@@ -67,8 +67,8 @@ def test_it_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(compile_beside, "_is_compiled", lambda: kept)
     monkeypatch.setattr(compile_beside, "_cores", lambda: 2)
     monkeypatch.setattr(subprocess, "Popen", Process)
-    compile_beside.begin(everything=True)
-    assert started == ([] if kept else [[sys.executable, "-m", "prism_vo.compile_beside", "everything"]])
+    compile_beside.begin(colour=True)
+    assert started == ([] if kept else [[sys.executable, "-m", "prism_vo.compile_beside", "colour"]])
 
 
 def test_without_a_second_core_or_a_process_a_run_compiles_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

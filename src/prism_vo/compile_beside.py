@@ -33,19 +33,19 @@ SHIFT = 3  # px between frames
 DISTANCE = 1.5  # m
 SIGMA = 0.003  # of the depth of the made-up scene, ρ_v
 BLUR = 1.5  # px of its texture
-EVERYTHING = "everything"
+COLOUR = "colour"
 
 
-def begin(everything: bool = False) -> None:
+def begin(colour: bool = False) -> None:
     """Start the other process, if there is something to compile, somewhere to keep it and a core to do it.
 
-    ``everything``: also what colour sensors need.
+    ``colour``: also what colour sensors need, which a run compiles by itself.
     """
     if _is_compiled() or settings.DISABLE_JIT or _cores() < 2:
         return
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "prism_vo.compile_beside", *([EVERYTHING] if everything else [])],
+            [sys.executable, "-m", "prism_vo.compile_beside", *([COLOUR] if colour else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -82,8 +82,8 @@ def follow_a_wall() -> Odometry:
     return odometry
 
 
-def decode_noise(everything: bool) -> None:
-    """Kernels of the decoder and of the check of the camera; those of colour sensors if ``everything`` is wanted."""
+def decode_noise(colour: bool) -> None:
+    """Kernels of the decoder and of the check of the camera; those of colour sensors on request."""
     calibration = preset_camera("mini")
     size = calibration.sensor.height, calibration.sensor.width
     lenses = MicroLensArray.of(PlenopticCamera(calibration))
@@ -96,7 +96,7 @@ def decode_noise(everything: bool) -> None:
     mosaic = calibration.model_copy(
         update={"sensor": calibration.sensor.model_copy(update={"bayer": "RGGB"})}
     )
-    for camera in (PlenopticCamera(c) for c in ([calibration, mosaic] if everything else [calibration])):
+    for camera in (PlenopticCamera(c) for c in ([calibration, mosaic] if colour else [calibration])):
         decoder = Decoder(camera)
         decoder.focus(frame)
         decoder.measure(frame, np.array([[decoder.view.width / 2, decoder.view.height / 2]]))
@@ -105,4 +105,4 @@ def decode_noise(everything: bool) -> None:
 
 if __name__ == "__main__":
     follow_a_wall()
-    decode_noise(EVERYTHING in sys.argv[1:])
+    decode_noise(COLOUR in sys.argv[1:])

@@ -127,3 +127,14 @@ def test_depth_near_saturated_pixels_counts_less(shown: tuple[Decoder, RawFrame]
     )  # single hot pixels are left out, and that is all
     both = plain.valid & speckled.valid
     assert both.mean() > 0.5 and np.median(speckled.variance[both] / plain.variance[both]) < 2.0
+
+
+def test_depth_of_a_saturated_image_may_be_asked_for_up_to_its_border(
+    shown: tuple[Decoder, RawFrame],
+) -> None:
+    decoder, raw = shown
+    bright = raw.image.copy()
+    bright[len(bright) // 2 :] = 255
+    right, bottom = decoder.view.width - 0.5, decoder.view.height - 0.5
+    corners = np.array([[-0.5, -0.5], [right, -0.5], [-0.5, bottom], [right, bottom]])
+    assert len(decoder.measure(replace(raw, image=bright), corners).valid) == len(corners)

@@ -81,7 +81,7 @@ def _simulate_and_run(
     from prism_vo.simulate.options import SimulateOptions
     from prism_vo.simulate.write import simulate_sequence
 
-    compile_beside.begin(everything=True)
+    compile_beside.begin(colour=True)
     recording = out / scene
     options = SimulateOptions(camera=camera, frames=frames, truth_every=0, bayer=BAYER)
     say(f"rendering '{scene}' (compiles on the first run)")

@@ -160,7 +160,7 @@ def run(
             print(f"note: {note}", file=sys.stderr)
     with Narration(quiet or verbose or log_json) as say, ExitStack() as stack:
         say("loading or, the first time, compiling")
-        compile_beside.begin(everything=call.dense)
+        compile_beside.begin()
         stack.enter_context(running(data, settings))
         for viewer in watching:
             stack.callback(viewer.close)

@@ -166,8 +166,9 @@ class Decoder(Sensor):
         rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
         doubt = self._doubt(raw)
         if doubt is not None:
-            x, y = np.rint(xy).astype(np.intp).T
-            variance = variance * doubt[y, x]
+            x, y = np.rint(xy).T  # half a pixel beyond the last one is still in view
+            row, column = np.clip(y, 0, doubt.shape[0] - 1), np.clip(x, 0, doubt.shape[1] - 1)
+            variance = variance * doubt[row.astype(np.intp), column.astype(np.intp)]
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def _doubt(self, raw: RawFrame) -> Array | None:

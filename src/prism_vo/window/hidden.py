@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Mask
+from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.pattern import IN, OUTLIER
 from prism_vo.points.projection import project_into
@@ -45,7 +46,7 @@ def zones_that_do_not_fit(
     enough = count >= LEAST_OF_ZONE
     if not enough.any():
         return None
-    covered = enough & (fitting < WORSE_ZONE * np.quantile(fitting[enough], GOOD_ZONES))
+    covered = enough & (fitting < WORSE_ZONE * quantile(fitting[enough], GOOD_ZONES))
     return ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered) if covered.any() else None
 
 
