@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pixels become candidates and whose depth is trusted."""
+"""Which of the spread pixels become candidates and whose depth is trusted."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,12 @@ from prism_vo.config import SelectConfig
 from prism_vo.points.candidates import select_candidates
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.points.select import (
-    MARGIN,
     classify,
     independent_information,
     prefer_depth,
     smooth_depth,
-    spread_pixels,
 )
+from prism_vo.points.spread import spread_pixels
 from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.types import PointDepth
 
@@ -32,41 +31,6 @@ def measured(rho: np.ndarray, sigma: float) -> PointDepth:
     return PointDepth(
         rho.astype(np.float32), np.full(len(rho), sigma**2, np.float32), np.ones(len(rho), np.bool_)
     )
-
-
-@pytest.mark.parametrize("wanted", [150, 400, 900])
-def test_about_the_wanted_count_is_picked(wanted: int) -> None:
-    picked = spread_pixels(textured(), wanted, np.random.default_rng(0))
-    assert 0.7 * wanted <= len(picked) <= 1.3 * wanted
-    assert len(np.unique(picked, axis=0)) == len(picked)
-    assert picked.min() >= MARGIN
-    assert (picked[:, 0] < VIEW.width - MARGIN).all() and (picked[:, 1] < VIEW.height - MARGIN).all()
-
-
-def test_weakly_textured_halves_are_covered_too() -> None:
-    image = textured().copy()
-    image[:, 96:] *= 0.5
-    picked = spread_pixels(image, 400, np.random.default_rng(0))
-    weak = picked[:, 0] > 100
-    assert weak.mean() > 0.2
-    counts, _, _ = np.histogram2d(picked[:, 0], picked[:, 1], bins=(6, 5), range=((0, 192), (0, 160)))
-    assert (counts > 0).all()
-
-
-def test_pixels_without_gradient_are_never_picked() -> None:
-    image = textured().copy()
-    image[40:120, 40:120] = [100.0, 0.0, 0.0]
-    picked = spread_pixels(image, 400, np.random.default_rng(0))
-    inside = (picked > 40).all(1) & (picked < 119).all(1)
-    assert not inside.any()
-    flat = np.zeros_like(image)
-    assert len(spread_pixels(flat, 400, np.random.default_rng(0))) == 0
-
-
-def test_the_same_seed_picks_the_same_pixels() -> None:
-    a, b, c = (spread_pixels(textured(), 300, np.random.default_rng(s)) for s in (5, 5, 6))
-    np.testing.assert_array_equal(a, b)
-    assert a.shape != c.shape or (a != c).any()
 
 
 def test_classes_follow_validity_and_certainty() -> None:

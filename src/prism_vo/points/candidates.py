@@ -18,8 +18,8 @@ from prism_vo.points.select import (
     independent_information,
     prefer_depth,
     smooth_depth,
-    spread_pixels,
 )
+from prism_vo.points.spread import spread_pixels
 from prism_vo.types import PointDepth
 
 Measure = Callable[[Floats], PointDepth]

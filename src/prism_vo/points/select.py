@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pixels of a keyframe become candidates, and whose plenoptic depth is trusted (docs/method.md, section 3)."""
+"""Whose plenoptic depth is trusted, and which of the spread pixels become candidates (docs/method.md, section 3)."""
 
 from __future__ import annotations
 
@@ -9,101 +9,15 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
-from prism_vo.compiled import njit
 from prism_vo.config import SelectConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
-BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
 MOST_AVERAGED = 40  # neighbours, at the most
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
 AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
 NEIGHBOURS_SHARE = 2.0  # matching windows of neighbours overlap: their errors are partly the same
-MARGIN = 4  # px at the border: the pattern and its interpolation must fit
-
-
-def gradient_thresholds(image: Floats) -> Floats:
-    """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
-    rows, cols = max(image.shape[0] // BLOCK, 1), max(image.shape[1] // BLOCK, 1)
-    height, width = image.shape[0] // rows, image.shape[1] // cols
-    inside = image[: rows * height, : cols * width]
-    squares = inside[..., 1] ** 2 + inside[..., 2] ** 2  # have the same order, without roots
-    tiles = squares.reshape(rows, height, cols, width).swapaxes(1, 2).reshape(rows, cols, -1)
-    middle = tiles.shape[2] // 2
-    halves = np.partition(tiles, middle, axis=2)
-    below = halves[..., :middle].max(2) if tiles.shape[2] % 2 == 0 else halves[..., middle]
-    blocks = 0.5 * (np.sqrt(below) + np.sqrt(halves[..., middle]))
-    padded = np.pad(blocks + 7.0, 1, mode="edge")
-    smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
-    return np.ascontiguousarray(smooth**2, dtype=np.float32)
-
-
-@njit(nogil=True, cache=True)
-def _pick(image, thresholds, cell, factor, taken, direction, out):  # type: ignore[no-untyped-def]
-    """Best |∇Iᵀd| above the block's threshold in each free cell; returns how many were written to ``out``."""
-    h, w = image.shape[0], image.shape[1]
-    rows, cols = thresholds.shape
-    block_row = np.minimum(np.arange(h) * rows // h, rows - 1)  # divisions once, not for every pixel
-    block_col = np.minimum(np.arange(w) * cols // w, cols - 1)
-    count = 0
-    number = 0
-    for y0 in range(MARGIN, h - MARGIN, cell):
-        for x0 in range(MARGIN, w - MARGIN, cell):
-            y1, x1 = min(y0 + cell, h - MARGIN), min(x0 + cell, w - MARGIN)
-            d = direction[number % direction.shape[0]]
-            number += 1
-            best, bx, by, free = np.float32(0), -1, -1, True
-            for y in range(y0, y1):
-                limits = thresholds[block_row[y]]
-                for x in range(x0, x1):
-                    if taken[y, x]:
-                        free = False
-                        break
-                    gx, gy = image[y, x, 1], image[y, x, 2]
-                    if gx * gx + gy * gy < limits[block_col[x]] * factor:
-                        continue
-                    score = abs(gx * d[0] + gy * d[1])
-                    if score > best:
-                        best, bx, by = score, x, y
-                if not free:
-                    break
-            if free and bx >= 0 and count < out.shape[0]:
-                out[count, 0], out[count, 1] = bx, by
-                count += 1
-    return count
-
-
-def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integers:
-    """About ``wanted`` high-gradient pixels (x, y) spread over the image: cells adapted to the count, three passes
-    with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
-    thresholds = gradient_thresholds(image)
-    angle = rng.uniform(0.0, 2.0 * np.pi, 4096)
-    direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
-    cell = max(int(np.sqrt(image.shape[0] * image.shape[1] / wanted)), 2)
-    picked = _three_passes(image, thresholds, cell, direction, wanted)
-    for _ in range(4):
-        ratio = len(picked) / wanted
-        better = max(round(cell * float(np.sqrt(max(ratio, 0.05)))), 2)
-        if better == cell or 0.85 < ratio < 1.2:
-            break
-        cell = better
-        picked = _three_passes(image, thresholds, cell, direction, wanted)
-    if len(picked) > 1.2 * wanted:  # thin out evenly at random
-        picked = picked[np.sort(rng.permutation(len(picked))[:wanted])]
-    return picked
-
-
-def _three_passes(image: Floats, thresholds: Floats, cell: int, direction: Floats, wanted: int) -> Integers:
-    taken = np.zeros(image.shape[:2], np.bool_)
-    parts = []
-    for turn in range(3):
-        out = np.empty((8 * wanted + 4096, 2), np.int32)
-        size = cell << turn
-        count = _pick(image, thresholds, size, np.float32(0.75 ** (2 * turn)), taken, direction, out)
-        parts.append(out[:count])
-        taken[out[:count, 1], out[:count, 0]] = True
-    return np.concatenate(parts)
 
 
 def classify(depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:

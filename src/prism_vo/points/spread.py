@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pixels with large gradients, spread over the image: thresholds by block, one pixel a cell (docs/method.md, 3).
+
+The image is looked at once, to say which of the thresholds every pixel passes; cells of any size then look at that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_vo.arrays import Floats, Integers, Mask
+from prism_vo.compiled import njit
+
+Bytes = NDArray[np.uint8]
+
+BLOCK = 32  # px, side of the blocks whose median gradient sets the threshold
+LEAST_CONTRAST = 7.0  # grey/px above the median
+MARGIN = 4  # px at the border: the pattern and its interpolation must fit
+PASSES = 3  # with cells twice as large and lower thresholds each
+LOWER = np.float32(0.75)  # threshold from pass to pass
+SLOPES = 4096  # directions that cells prefer, one after the other
+ROUNDS = 4  # at most, to find the size of cells
+
+
+def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integers:
+    """About ``wanted`` high-gradient pixels (x, y) of the (h, w, 3) image: cells adapted to the count, three passes
+    with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
+    gradients, squares = np.empty((2, *image.shape[:2]), np.float32), np.empty(image.shape[:2], np.float32)
+    _take_apart(image, gradients, squares)
+    passed = _passes(squares, _thresholds(squares))
+    angle = rng.uniform(0.0, 2.0 * np.pi, SLOPES)
+    direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
+    cell = max(int(np.sqrt(image.shape[0] * image.shape[1] / wanted)), 2)
+    picked = _all_passes(gradients, passed, cell, direction, wanted)
+    for _ in range(ROUNDS):
+        ratio = len(picked) / wanted
+        better = max(round(cell * float(np.sqrt(max(ratio, 0.05)))), 2)
+        if better == cell or 0.85 < ratio < 1.2:
+            break
+        cell = better
+        picked = _all_passes(gradients, passed, cell, direction, wanted)
+    if len(picked) > 1.2 * wanted:  # thin out evenly at random
+        picked = picked[np.sort(rng.permutation(len(picked))[:wanted])]
+    return picked
+
+
+def _thresholds(squares: Floats) -> Floats:
+    """Median gradient magnitude of about 32×32 blocks plus 7, smoothed 3×3: (h//32, w//32), squared."""
+    rows, cols = max(squares.shape[0] // BLOCK, 1), max(squares.shape[1] // BLOCK, 1)
+    middle = np.empty((2, rows, cols), np.int32)
+    _middles(squares.view(np.int32), squares.shape[0] // rows, squares.shape[1] // cols, middle)
+    below, above = np.sqrt(middle.view(np.float32))  # squares have the same order
+    padded = np.pad(0.5 * (below + above) + LEAST_CONTRAST, 1, mode="edge")
+    smooth = sum(padded[dy : dy + rows, dx : dx + cols] for dy in range(3) for dx in range(3)) / 9.0
+    return np.ascontiguousarray(smooth**2, dtype=np.float32)
+
+
+def _passes(squares: Floats, thresholds: Floats) -> Bytes:
+    """In how many of the passes each pixel may be picked: in the last so many of them."""
+    rows, cols = thresholds.shape
+    height, width = squares.shape
+    of_row = np.minimum(np.arange(height) * rows // height, rows - 1)
+    of_column = np.minimum(np.arange(width) * cols // width, cols - 1)
+    factors = np.array([np.float32(float(LOWER) ** (2 * turn)) for turn in range(PASSES)])
+    limits = np.ascontiguousarray(thresholds[None, :, of_column] * factors[:, None, None])
+    passed = np.empty(squares.shape, np.uint8)
+    _compare(squares, limits, of_row, passed)
+    return passed
+
+
+def _all_passes(gradients: Floats, passed: Bytes, cell: int, direction: Floats, wanted: int) -> Integers:
+    picked = np.empty((0, 2), np.int32)
+    for turn in range(PASSES):
+        out = np.empty((8 * wanted + 4096, 2), np.int32)
+        size = cell << turn
+        count = _pick(gradients, passed, PASSES - turn, size, _occupied(picked, size, passed), direction, out)
+        picked = np.concatenate([picked, out[:count]])
+    return picked
+
+
+def _occupied(picked: Integers, cell: int, passed: Bytes) -> Mask:
+    """Cells that have a picked pixel."""
+    rows, cols = ((side - 2 * MARGIN + cell - 1) // cell for side in passed.shape)
+    occupied = np.zeros((max(rows, 0), max(cols, 0)), np.bool_)
+    occupied[(picked[:, 1] - MARGIN) // cell, (picked[:, 0] - MARGIN) // cell] = True
+    return occupied
+
+
+@njit(nogil=True, cache=True)
+def _take_apart(image, gradients, squares):  # type: ignore[no-untyped-def]
+    """∇I (2, h, w) and |∇I|² (h, w) of an image (h, w, 3) that has its gradients with it."""
+    for y in range(image.shape[0]):
+        line, along, down, square = image[y], gradients[0, y], gradients[1, y], squares[y]
+        for x in range(image.shape[1]):
+            gx, gy = line[x, 1], line[x, 2]
+            along[x], down[x] = gx, gy
+            square[x] = gx * gx + gy * gy
+
+
+@njit(nogil=True, cache=True)
+def _middles(bits, height, width, out):  # type: ignore[no-untyped-def]
+    """The two middle values (twice the same if their number is odd) of blocks of ``height`` × ``width`` pixels.
+
+    ``bits``: of numbers that are not negative, which have the order of the numbers. Halving an interval of them until
+    one is left takes at most 31 counts, each a loop that vectorises.
+    """
+    number = height * width
+    tile = np.empty(number, np.int32)
+    wanted = (number + 1) // 2  # so many are not larger than the lower of the two
+    for row in range(out.shape[1]):
+        for column in range(out.shape[2]):
+            for y in range(height):
+                part = bits[row * height + y, column * width : (column + 1) * width]
+                tile[y * width : (y + 1) * width] = part
+            low, high = tile[0], tile[0]
+            for k in range(number):
+                low, high = min(low, tile[k]), max(high, tile[k])
+            while low < high:
+                half = low + (high - low) // np.int32(2)
+                if _not_above(tile, half) >= wanted:
+                    high = half
+                else:
+                    low = np.int32(half + np.int32(1))
+            out[0, row, column], out[1, row, column] = low, low
+            if number % 2 == 0 and _not_above(tile, low) == wanted:
+                out[1, row, column] = _next_above(tile, low)
+
+
+@njit(nogil=True, cache=True)
+def _not_above(values, limit):  # type: ignore[no-untyped-def]
+    count = np.int32(0)
+    for k in range(len(values)):
+        count += np.int32(values[k] <= limit)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _next_above(values, limit):  # type: ignore[no-untyped-def]
+    least = np.int32(0x7FFFFFFF)
+    for k in range(len(values)):
+        value = values[k]
+        least = min(least, value if value > limit else least)
+    return least
+
+
+@njit(nogil=True, cache=True)
+def _compare(squares, limits, of_row, out):  # type: ignore[no-untyped-def]
+    """How many of the limits (passes, rows, w) of its row each pixel reaches."""
+    for y in range(squares.shape[0]):
+        first, second, third = limits[0, of_row[y]], limits[1, of_row[y]], limits[2, of_row[y]]
+        line, into = squares[y], out[y]
+        for x in range(squares.shape[1]):
+            value = line[x]
+            into[x] = np.uint8(value >= first[x]) + np.uint8(value >= second[x]) + np.uint8(value >= third[x])
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
+def _pick(gradients, passed, least, cell, occupied, direction, out):  # type: ignore[no-untyped-def]
+    """Best |∇Iᵀd| of pixels that pass ``least`` times in each free cell; how many were written to ``out``.
+
+    The best of a row is looked for without branches, its place only in the row that has the best of the cell.
+    """
+    height, width = passed.shape
+    zero = np.float32(0.0)
+    count = number = 0
+    for y0 in range(MARGIN, height - MARGIN, cell):
+        for x0 in range(MARGIN, width - MARGIN, cell):
+            d = direction[number % direction.shape[0]]
+            number += 1
+            if occupied[(y0 - MARGIN) // cell, (x0 - MARGIN) // cell] or count >= out.shape[0]:
+                continue
+            dx, dy, x1 = d[0], d[1], min(x0 + cell, width - MARGIN)
+            best, by = zero, -1
+            for y in range(y0, min(y0 + cell, height - MARGIN)):
+                marks, along, down = passed[y, x0:x1], gradients[0, y, x0:x1], gradients[1, y, x0:x1]
+                largest = zero
+                for k in range(x1 - x0):
+                    score = abs(along[k] * dx + down[k] * dy)
+                    largest = max(largest, score if marks[k] >= least else zero)
+                if largest > best:
+                    best, by = largest, y
+            if by < 0:
+                continue
+            x = x0
+            while passed[by, x] < least or abs(gradients[0, by, x] * dx + gradients[1, by, x] * dy) < best:
+                x += 1
+            out[count, 0], out[count, 1] = x, by
+            count += 1
+    return count
