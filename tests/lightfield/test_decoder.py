@@ -70,15 +70,18 @@ def test_measurement_moves_smoothly_between_pixels() -> None:
     [("table", 1.0, 1.0), ("room", 1.0, 1.0), ("table", 3.0, 1.0), ("table", 1.0, 0.5)],
 )
 def test_accuracy_and_honesty(scene: str, noise: float, exposure: float) -> None:
-    field = mini(scene, noise, exposure)
-    frame = decoder_of(field).dense(field.raw)
-    m = decoding_metrics(frame.inv_virtual_depth, frame.variance, field.rho, field.depth, field.image)
-    assert m.count > 300
-    independent = m.count / 60
-    assert abs(m.bias) < 2e-4 + 3 * 1.25 * m.error / np.sqrt(independent)
-    assert m.gross < 0.005
-    assert m.coverage > 0.85
-    assert 0.8 < m.honesty < 1.2  # a few thousand correlated pixels: wider than the bar for whole images
+    honesty = []
+    for place in (7, 17, 27, 37):
+        field = mini(scene, noise, exposure, place)
+        frame = decoder_of(field).dense(field.raw)
+        m = decoding_metrics(frame.inv_virtual_depth, frame.variance, field.rho, field.depth, field.image)
+        assert m.count > 300
+        independent = m.count / 60
+        assert abs(m.bias) < 2e-4 + 3 * 1.25 * m.error / np.sqrt(independent)
+        assert m.gross < 0.005
+        assert m.coverage > 0.85
+        honesty.append(m.honesty)
+    assert 0.85 < np.mean(honesty) < 1.2  # one image has a few hundred independent errors: 0.77 to 1.12
 
 
 def test_error_grows_no_faster_than_the_noise() -> None:

@@ -41,8 +41,6 @@ MEASURE_ROWS = 32  # TF rows whose points are measured one after the other, from
 NOISE_POINTS = 1600  # matches the noise is estimated from
 DISPLACEMENT_POINTS = 800  # about so many of them tell how far micro-images are displaced,
 FEW_POINTS = 120  # with windows larger than usual, which take longer, so many
-# px: the displacement that aliasing alone looks like; 0 to 0.036 were found in images of two renderers without any
-SEEN_WITHOUT = 0.04
 LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
 FALL_SAMPLES = 33  # radii at which the transmission is compared with its model
@@ -155,8 +153,7 @@ class Matcher:
         at = self.sampling.scale * (points[used] + 0.5) - 0.5
         placed = PlacedMatches(at, slope, curvature, self.ladder.stride[rung])
         seen = clustered_variance(image, self.geometry, placed, self.sampling.pitch, self.sampling.window)
-        found_px2 = fit_displacement(seen, stated[used], moved[used] - stated[used])
-        return max(found_px2 - SEEN_WITHOUT**2, 0.0)
+        return fit_displacement(seen, stated[used], moved[used] - stated[used])
 
     def judge(self, found: Matches, noise: SampleNoise, fall: float) -> tuple[Array, Array, Mask]:
         """(ρ_v, its variance, valid); NaN and inf where invalid."""
