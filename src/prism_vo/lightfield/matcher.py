@@ -39,7 +39,7 @@ LARGEST_WINDOW = 20  # that leaves room in a box
 NODES_OF_MARGIN = 5  # beside block and window: two for gradients, three as a block ends between nodes
 MEASURE_ROWS = 32  # TF rows whose points are measured one after the other, from left to right
 NOISE_POINTS = 1600  # matches the noise is estimated from
-DISPLACEMENT_POINTS = 800  # about so many of them tell how far micro-images are displaced,
+DISPLACEMENT_POINTS = 400  # at most so many of them tell how far micro-images are displaced, to 0.005 px,
 FEW_POINTS = 120  # with windows larger than usual, which take longer, so many
 LARGEST_BLOCK = 64  # TF pixels a side of the blocks of a dense map
 REFINE_LIMIT = 2.0  # the search passes on what promises a σ up to this times the largest valid one
@@ -145,7 +145,7 @@ class Matcher:
         moved = self._slope_variance(found, replace(noise, displaced=1.0), image.fall)
         used = np.flatnonzero(self._certain(found, stated))
         most = DISPLACEMENT_POINTS if self.sampling.window <= WINDOW else FEW_POINTS
-        used = used[:: max(1, len(used) // most)]
+        used = used[:: max(1, -(-len(used) // most))]
         if not len(used):
             return 0.0
         slope, curvature = (np.asarray(a[used], np.float64) for a in (found.slope, found.curvature))
