@@ -22,7 +22,7 @@ FACE = "__init__"  # the public names; above everything that they stand for
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "errors", "kernel_cache", "shelf"),
     ("bounded", "compiled", "prefetch"),
-    ("atomic", "interruption"),
+    ("atomic", "interruption", "workers"),
     (
         "output_folder",
         "stopwatch",

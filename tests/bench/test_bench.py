@@ -94,7 +94,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_tables(loops: Path, t
 
 def test_a_silent_scheduler_is_one_sentence(loops: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    from prism_vo.bench import executors
+    from prism_vo.workers import executors
 
     with pytest.raises(ConfigError, match="No Dask scheduler answers"):
         list(executors.run_on_cluster(str, [1], "tcp://127.0.0.1:1", patience=0.5))

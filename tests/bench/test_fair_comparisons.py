@@ -12,7 +12,6 @@ from trajectories import loop_poses
 
 from prism_vo.baselines.external import ProgramSettings, ProgramsFile
 from prism_vo.bench.common_poses import compared, pair_sentence, pair_table
-from prism_vo.bench.executors import unsafe_scheduler
 from prism_vo.bench.jobs import RESULT, Job, execute, recover_attempts, run_isolated, stored_result
 from prism_vo.bench.plan import BenchPlan, BenchSequence
 from prism_vo.bench.results import Results
@@ -21,6 +20,7 @@ from prism_vo.bench.tables import cost_table
 from prism_vo.evaluate.coverage import coverage_of
 from prism_vo.evaluate.metrics import evaluate_trajectory
 from prism_vo.trajectory import Trajectory, write_trajectory
+from prism_vo.workers.executors import unsafe_scheduler
 
 
 def record(method: str, drift: float | None, folder: Path, **more: object) -> dict[str, object]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prism_vo.bench.executors import run_local
 from prism_vo.bench.jobs import RESULT, Job, run_isolated, stored_result
+from prism_vo.workers.executors import run_local
 
 
 def job(loop: Path, tmp_path: Path, method: str, run: int = 0) -> Job:

@@ -23,9 +23,9 @@ import numpy as np
 from prism_vo import __version__
 from prism_vo.atomic import output_named
 from prism_vo.bench.record_file import Record, read_record
-from prism_vo.bench.workers import Workers, end_with
 from prism_vo.errors import InputError, PrismError
 from prism_vo.output_folder import FolderLock
+from prism_vo.workers.processes import Workers, end_with
 
 RESULT = "result.json"
 FINISHED = "ok"

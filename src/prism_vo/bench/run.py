@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from prism_vo.bench.executors import run_local, run_on_cluster
 from prism_vo.bench.jobs import RESULT, Job, recover_attempts, run_isolated, stored_result
 from prism_vo.bench.plan import BenchPlan
 from prism_vo.bench.record_file import Record, read_record
 from prism_vo.bench.results import Results
-from prism_vo.bench.workers import Workers
+from prism_vo.workers.executors import run_local, run_on_cluster
+from prism_vo.workers.processes import Workers
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from prism_vo.bench.plan import BenchSequence
-from prism_vo.bench.workers import end_with
 from prism_vo.bounded.files import read_text
 from prism_vo.errors import ConfigError, InputError, PrismError
+from prism_vo.workers.processes import end_with
 from prism_vo.yaml_files import read_yaml
 
 if TYPE_CHECKING:

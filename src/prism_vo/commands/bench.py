@@ -65,7 +65,6 @@ def bench(
     import os
 
     from prism_vo.baselines.external import read_programs
-    from prism_vo.bench.executors import unsafe_scheduler
     from prism_vo.bench.methods import CLOSING_METHODS, OUR_METHODS, check_methods
     from prism_vo.bench.plan import BenchPlan
     from prism_vo.bench.run import run_bench
@@ -75,6 +74,7 @@ def bench(
     from prism_vo.output_folder import check_folder, claim_folder
     from prism_vo.report.plots import check_matplotlib
     from prism_vo.simulate.scene import check_ray_tracer
+    from prism_vo.workers.executors import unsafe_scheduler
 
     check_matplotlib()  # hours before the figures are drawn
     if data is None:

@@ -83,6 +83,36 @@ class Progress:
         files = (out / folder / f"{name}{end}" for name in whole for folder, end in FILES.items())
         return found if all(path.is_file() for path in files) else cls()
 
+    def outcome(self) -> tuple[int, list[str]]:
+        """How many images are decoded, and why others are not."""
+        whole = self.done - len(self.problems)
+        if whole == 0:
+            first = self.problems[0]
+            raise InputError(first if len(self.problems) == 1 else f"No image can be read: {first}")
+        return whole, self.problems
+
+    def saw(self, frame: RawFrame) -> None:
+        """The decoder learns from the first image of each kind."""
+        if frame.image.ndim not in self.kinds:
+            self.learnt.append(frame.index)
+            self.kinds.append(frame.image.ndim)
+
+    def missed(self, frame: UnreadableFrame) -> None:
+        """One image that cannot be read."""
+        self.problems.append(frame.reason)
+        self.left_out.append(self.done)
+
+    def put(self, decoder: Decoder, part: SequencePart) -> None:
+        """Bring a decoder to where it was after the last whole image."""
+        if self.memory is None:
+            return
+        for index in self.learnt:  # what it learnt once, it learns again from the same images
+            frame = part.whole[index]
+            assert isinstance(frame, RawFrame)
+            decoder.vignetting(frame)
+            decoder.noise(frame)
+        decoder.remember(self.memory, decoder.learned())
+
 
 class DepthFolder:
     """``with DepthFolder(out, facts, names) as folder``; it appears, locked, with the first image."""
@@ -105,32 +135,28 @@ class DepthFolder:
         if self._folder is not None:
             self._folder.close()
 
-    def go_on(self, decoder: Decoder, part: SequencePart) -> None:
-        """Put the decoder where it was after the last whole image."""
-        if self.progress.memory is None:
-            return
-        for index in self.progress.learnt:  # what it learnt once, it learns again from the same images
-            frame = part.whole[index]
-            assert isinstance(frame, RawFrame)
-            decoder.vignetting(frame)
-            decoder.noise(frame)
-        decoder.remember(self.progress.memory, decoder.learned())
+    def prepare(self, decoder: Decoder) -> None:
+        """Make and lock the folder, if that has not been done."""
+        if self._folder is None:
+            self._folder = self._prepared(decoder)
 
     def add(self, frame: RawFrame, decoder: Decoder) -> None:
         """Decode one image and write all its files, then the note that they are there."""
         decoded = decoder.dense(frame)
-        if self._folder is None:
-            self._folder = self._prepared(decoder)
-        if frame.image.ndim not in self.progress.kinds:
-            self.progress.learnt.append(frame.index)
-            self.progress.kinds.append(frame.image.ndim)
-        _write(self.out, self.names[self.progress.done], decoder, decoded)
+        self.prepare(decoder)
+        self.progress.saw(frame)
+        write_image(self.out, self.names[self.progress.done], decoder, decoded)
         self._note(decoder)
+
+    def finish(self, progress: Progress) -> None:
+        """Others have written all images."""
+        assert self._folder is not None
+        self.progress = progress
+        self._folder.mark("finished", facts=self.facts, **asdict(progress))
 
     def leave_out(self, frame: UnreadableFrame, decoder: Decoder) -> None:
         """One image that cannot be read."""
-        self.progress.problems.append(frame.reason)
-        self.progress.left_out.append(self.progress.done)
+        self.progress.missed(frame)
         self._note(decoder)
 
     def _prepared(self, decoder: Decoder) -> OutputFolder:
@@ -161,18 +187,15 @@ def decode_all(images: Iterable[SourceFrame], decoder: Decoder, folder: DepthFol
             continue
         assert isinstance(frame, RawFrame)  # decoded ones are refused before
         folder.add(frame, decoder)
-    problems = folder.progress.problems
-    done = folder.progress.done - len(problems)
-    if done == 0:
-        raise InputError(problems[0] if len(problems) == 1 else f"No image can be read: {problems[0]}")
-    return done, problems
+    return folder.progress.outcome()
 
 
 def _format(view: str) -> str:
     return f"view: {view}\nconvention: 'true'\nvirtual_depth: lifcal16\nsigma: float32\n"
 
 
-def _write(out: Path, name: str, decoder: Decoder, frame: DecodedFrame) -> None:
+def write_image(out: Path, name: str, decoder: Decoder, frame: DecodedFrame) -> None:
+    """All files of one image."""
     assert frame.inv_virtual_depth is not None and frame.variance is not None and frame.valid is not None
     rho, valid = frame.inv_virtual_depth.astype(np.float64), frame.valid
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -129,6 +129,11 @@ class Decoder(Sensor):
         image = self._focused(self.prepare(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
+    def look(self, raw: RawFrame) -> None:
+        """Only what later frames depend on, without decoding this one: its light, and at which depth to focus."""
+        self.vignetting(raw)
+        self._focus_slope.of(raw.index, lambda: self._slopes(raw))
+
     def without_bands(self, raw: RawFrame, focused: DecodedFrame) -> tuple[RawFrame, DecodedFrame] | None:
         """The frame with evenly lit rows and its TF image at the slope of ``focused``; None: it cannot tell."""
         seen = self.same_points(raw)

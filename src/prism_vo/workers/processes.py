@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a benchmark: they end when it ends, however that comes about."""
+"""Processes that end when the one that started them ends, however that comes about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO
 
 from prism_vo.errors import ConfigError
 
-LOOK_UP = 0.5  # s between looks whether the benchmark still runs
+LOOK_UP = 0.5  # s between looks whether the process that started them still runs
 
 
 class Workers:
@@ -28,7 +28,7 @@ class Workers:
     ) -> subprocess.Popen[bytes]:
         """One more, unless all were stopped."""
         if self._stopped:
-            raise ConfigError("The benchmark was interrupted.")
+            raise ConfigError("It was interrupted.")
         worker = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
         )

@@ -22,7 +22,7 @@ def run_local(
 ) -> Iterator[tuple[Task, Result | Exception]]:
     """Results as they come. ``function`` starts the process; threads here only wait for it.
 
-    ``stop`` ends the processes when the benchmark is interrupted.
+    ``stop`` ends the processes when this is interrupted.
     """
     with ThreadPoolExecutor(max_workers=processes) as pool:
         futures = {pool.submit(function, task): task for task in tasks}
