@@ -27,9 +27,11 @@ DAMPING = Damping(
     least_after_failure=1e-5,
 )
 ITERATIONS = 40
-SMALL_GAIN = (
-    1.0  # of the energy, a sum of squares in σ over all sightings: what is left moves single points only
-)
+SMALL_GAIN = 0.1  # of the energy, a sum of squares in σ over all sightings: what is left moves single points only
+# Steps of poses and points alone after each step of everything. Where F and w_∞ trade against each other the valley of
+# least energy is curved: poses and points that only went straight on leave it, and the descent would creep along it
+SETTLING_STEPS = 2
+SETTLING_DAMPING = 1e-7
 ROUNDS = 3  # solves with σ and outliers judged anew
 FAR_OUT = 5.0  # σ: such an observation is none of this point
 RAYLEIGH_MEDIAN = 1.1774  # of the length of a pair of unit normal numbers
@@ -84,18 +86,32 @@ class _BatchProblem:
         return _Move(*step, promised)
 
     def moved(self, state: BatchState, step: _Move) -> BatchState:
-        variables, points = step.variables, step.points
-        q = np.abs(state.points[:, 2])
-        limit = LARGEST_DEPTH_STEP * np.maximum(q, LEAST_INV_DEPTH * np.median(q))
-        points = points.copy()
-        points[:, 2] = np.clip(points[:, 2], -limit, limit)
-        return state.moved(variables[:COUNT], variables[COUNT:].reshape(-1, POSE), points)
+        state = _after(state, step.variables, step.points)
+        if not self.free[:COUNT].any():
+            return state
+        camera_held = self.free.copy()
+        camera_held[:COUNT] = False
+        for _ in range(SETTLING_STEPS):
+            settling = self.linearize(state).step(camera_held, SETTLING_DAMPING)
+            if settling is None:
+                break
+            state = _after(state, *settling)
+        return state
 
     def accepted(self, at: BatchSystem) -> None:
         """Nothing adapts within a solve."""
 
     def is_over(self, step: _Move, state: BatchState, taken: bool) -> bool:
         return step.promised < SMALL_GAIN
+
+
+def _after(state: BatchState, variables: Array, points: Array) -> BatchState:
+    """Moved by increments (M,) and (P, 3), inverse depths by no more than makes sense in one step."""
+    q = np.abs(state.points[:, 2])
+    limit = LARGEST_DEPTH_STEP * np.maximum(q, LEAST_INV_DEPTH * np.median(q))
+    points = points.copy()
+    points[:, 2] = np.clip(points[:, 2], -limit, limit)
+    return state.moved(variables[:COUNT], variables[COUNT:].reshape(-1, POSE), points)
 
 
 def adjust(
