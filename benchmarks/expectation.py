@@ -106,7 +106,7 @@ def world(geometry: Geometry) -> tuple[BatchState, Observations]:
     f, b, B = geometry.optics
     focal = (b + B) / geometry.pixel
     middle = geometry.size / 2 - 0.5
-    values = [focal, middle, middle, 0, 0, 0, 0, (b + B) * (f - b) / (B * f), b * (b + B) / B * 1e-3]
+    values = [focal, middle, middle, 0, 0, 0, 0, (b + B) * (f - b) / (B * f), 0, 0, 0, b * (b + B) / B * 1e-3]
     numbers = CameraNumbers(np.array(values, np.float64), geometry.pixel)
     rng = np.random.default_rng(0)
     to_camera = np.array([se3.inverse(pose) for pose in geometry.poses])

@@ -7,20 +7,26 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
-from prism_vo.batch.numbers import CameraNumbers
+from prism_vo.batch.numbers import COUNT, CameraNumbers
 from prism_vo.batch.projection import project
 from prism_vo.batch.records import BatchState, Observations
+from prism_vo.optics.calibration import ImageField
 from prism_vo.simulate.cameras import preset_camera
 
 POSITION_SIGMA, SLOPE_SIGMA = 0.2, 2e-3
 
 
-def camera_numbers(distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)) -> CameraNumbers:
+def camera_numbers(
+    distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0),
+    field: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> CameraNumbers:
     calibration = preset_camera("small")
     lens = calibration.main_lens.distortion.model_copy(
         update={"radial": distortion[:2], "tangential": distortion[2:]}
     )
-    main = calibration.main_lens.model_copy(update={"distortion": lens})
+    main = calibration.main_lens.model_copy(
+        update={"distortion": lens, "field": ImageField(tilt=field[:2], curvature=field[2])}
+    )
     return CameraNumbers.of(calibration.model_copy(update={"main_lens": main}))
 
 
@@ -29,6 +35,7 @@ def world(
     keyframes: int = 8,
     seed: int = 0,
     distortion: tuple[float, float, float, float] = (2e-4, -2e-6, 1e-4, -1e-4),
+    field: tuple[float, float, float] = (0.01, -0.02, 0.005),
 ) -> BatchState:
     """Points 0.6–3 m before a camera that moves to all sides and turns towards them."""
     random = np.random.default_rng(seed)
@@ -41,7 +48,7 @@ def world(
     rays = random.uniform(-0.25, 0.25, (points, 2))
     anchors = np.repeat(np.eye(4)[None], points, 0)
     state = np.concatenate([rays, 1.0 / random.uniform(0.6, 3.0, (points, 1))], 1)
-    return BatchState(camera_numbers(distortion), np.array(poses), anchors, state)
+    return BatchState(camera_numbers(distortion, field), np.array(poses), anchors, state)
 
 
 def seen_in(state: BatchState, noise: float = 0.0, seed: int = 0) -> Observations:
@@ -64,7 +71,7 @@ def seen_in(state: BatchState, noise: float = 0.0, seed: int = 0) -> Observation
 def disturbed(state: BatchState, size: float, seed: int = 1) -> BatchState:
     """The state with everything but the first pose and κ a little wrong; ``size`` 0.05: five per cent."""
     random = np.random.default_rng(seed)
-    step = size * state.camera.values * random.uniform(-1, 1, 9)
+    step = size * state.camera.values * random.uniform(-1, 1, COUNT)
     step[-1] = 0.0
     poses = size * random.normal(size=(len(state.poses), 6)) * 0.2
     poses[0] = 0.0

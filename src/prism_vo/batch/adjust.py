@@ -27,7 +27,9 @@ DAMPING = Damping(
     least_after_failure=1e-5,
 )
 ITERATIONS = 40
-SMALL_GAIN = 0.1  # of the energy, a sum of squares in σ over all sightings: what is left moves single points only
+SMALL_GAIN = (
+    0.1  # of the energy, a sum of squares in σ over all sightings: what is left moves single points only
+)
 # Steps of poses and points alone after each step of everything. Where F and w_∞ trade against each other the valley of
 # least energy is curved: poses and points that only went straight on leave it, and the descent would creep along it
 SETTLING_STEPS = 2

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The camera as the batch adjustment moves it: nine numbers of the central view, one to one with those of camera.yaml.
+"""The camera as the batch adjustment moves it: numbers of the central view, one to one with those of camera.yaml.
 
-On the central view ``u = F x/z + c`` and ``1/h = w_∞ + κ/z`` (docs/camera-model.md). With the pixel size known, F, w_∞
+On the central view ``u = F x/z + c`` and ``1/h = w_∞ + κ/z``, and where the field is bent ``+ t·x + c |x|²``
+(docs/camera-model.md). With the pixel size known, F, w_∞
 and κ are as good as f_L, b_L0 and B, but each of them is determined by something else: F and the distortion by parallax
 in the image, w_∞ by depth against parallax, κ by the metric fact alone.
 """
@@ -17,8 +18,12 @@ from prism_vo.errors import CalibrationError
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.lens import lengths_of
 
-NAMES = ("F_px", "c_x_px", "c_y_px", "A0", "A1", "B0", "B1", "w_infinity", "kappa_m")
-FOCAL, CX, CY, A0, A1, B0, B1, W, KAPPA = range(9)
+NAMES = (
+    *("F_px", "c_x_px", "c_y_px", "A0", "A1", "B0", "B1", "w_infinity"),
+    *("tilt_x", "tilt_y", "field_curvature", "kappa_m"),
+)
+FOCAL, CX, CY, A0, A1, B0, B1, W, TILT_X, TILT_Y, CURVATURE, KAPPA = range(12)
+FIELD = [TILT_X, TILT_Y, CURVATURE]
 DISTORTION = slice(A0, W)
 COUNT = len(NAMES)
 MM = 1e-3  # metres per millimetre
@@ -27,7 +32,7 @@ OPTICS = ("f_L_mm", "b_L0_mm", "B_mm")
 
 @dataclass(frozen=True)
 class CameraNumbers:
-    """Raw pixels for F and c, millimetres in the sensor plane for the distortion, metres for κ."""
+    """Raw pixels for F and c, millimetres in the sensor plane for distortion and field, metres for κ."""
 
     values: Array  # (COUNT,)
     pixel_mm: float
@@ -40,7 +45,8 @@ class CameraNumbers:
         optics = ((b + B) / pixel, *lens.principal_point_px)
         distortion = (*lens.distortion.radial, *lens.distortion.tangential)
         depth = ((b + B) * (f - b) / (B * f), b * (b + B) / B * MM)
-        return cls(np.array([*optics, *distortion, *depth]), pixel)
+        field = (*lens.field.tilt, lens.field.curvature)
+        return cls(np.array([*optics, *distortion, depth[0], *field, depth[1]]), pixel)
 
     def moved(self, step: Array) -> CameraNumbers:
         """After a step (COUNT,)."""
@@ -79,6 +85,7 @@ class CameraNumbers:
         lens["focal_length_mm"], lens["mla_distance_mm"], data["mla"]["sensor_distance_mm"] = f, b, B
         lens["principal_point_px"] = (v[CX], v[CY])
         lens["distortion"] = {"radial": (v[A0], v[A1]), "tangential": (v[B0], v[B1]), "centre_px": None}
+        lens["field"] = {"tilt": (v[TILT_X], v[TILT_Y]), "curvature": v[CURVATURE]}
         data["uncertainty"] = None
         try:
             return Calibration.model_validate(data)
@@ -89,7 +96,7 @@ class CameraNumbers:
 
 
 def optics_of(values: Array, pixel_mm: float) -> tuple[float, float, float]:
-    """f_L, b_L0, B in mm of the nine numbers: κ = b_L0 (b_L0+B)/B and w_∞ solved for them."""
+    """f_L, b_L0, B in mm of the twelve numbers: κ = b_L0 (b_L0+B)/B and w_∞ solved for them."""
     return lengths_of(values[FOCAL] * pixel_mm, values[W], values[KAPPA] / MM)
 
 

@@ -19,6 +19,7 @@ from prism_vo.batch.records import BatchState, Observations
 from prism_vo.batch.refocused import WINDOW, Sightings, placed_again, smoothed, windows_of
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.distortion import distort
+from prism_vo.optics.field import bent, virtual_depth_shift
 from prism_vo.sensor import Sensor
 from prism_vo.types import InputFrame
 
@@ -147,7 +148,7 @@ def _assembled(
     view = camera.view("central")
     counts = [len(p.pixels) for p in parts]
     first = np.cumsum([0, *counts])
-    sightings = _measured(_table(parts, first), keyframes, sensor, say)
+    sightings = _measured(_table(parts, first), keyframes, camera, sensor, say)
     host = np.concatenate([np.full(len(p.pixels), p.host, np.intp) for p in parts])
     inv_depth = np.concatenate([p.inv_depth for p in parts])
     intrinsics = np.array([view.focal_px, view.cx, view.cy])
@@ -185,7 +186,9 @@ def _table(parts: list[_Followed], first: Integers) -> Array:
     return np.asarray(table[np.lexsort((table[:, 1], table[:, 0]))])
 
 
-def _measured(table: Array, keyframes: Sequence[KeyframeImage], sensor: Sensor, say: Say) -> Sightings:
+def _measured(
+    table: Array, keyframes: Sequence[KeyframeImage], camera: PlenopticCamera, sensor: Sensor, say: Say
+) -> Sightings:
     """Slopes of all sightings, and what surrounds them in images focused at these slopes."""
     keyframe = table[:, 1].astype(np.intp)
     slope, sigma = np.full(len(table), np.nan), np.full(len(table), np.nan)
@@ -195,8 +198,11 @@ def _measured(table: Array, keyframes: Sequence[KeyframeImage], sensor: Sensor, 
         mine = np.flatnonzero(keyframe == k)
         depth = sensor.measure(frame.source, table[mine, 2:4].astype(np.float32))
         found = sensor.view.alpha + sensor.view.beta * depth.inv_virtual_depth
-        slope[mine] = np.where(depth.valid, found, np.nan)
-        sigma[mine] = sensor.view.beta * np.sqrt(depth.variance)
+        shift = virtual_depth_shift(
+            camera, table[mine, 2:4]
+        )  # the camera's field is part of what is adjusted
+        slope[mine] = np.where(depth.valid, bent(found.astype(np.float64), shift), np.nan)
+        sigma[mine] = sensor.view.beta * np.sqrt(depth.variance) * (slope[mine] / found) ** 2
         windows[mine] = windows_of(frame.source, frame.image, table[mine, 2:4], slope[mine], sensor)
     return Sightings(table, slope, sigma, windows)
 

@@ -12,7 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array
-from prism_vo.batch.numbers import A0, A1, B0, B1, COUNT, CX, CY, FOCAL, KAPPA, W
+from prism_vo.batch.numbers import (
+    A0,
+    A1,
+    B0,
+    B1,
+    COUNT,
+    CURVATURE,
+    CX,
+    CY,
+    FIELD,
+    FOCAL,
+    KAPPA,
+    TILT_X,
+    TILT_Y,
+    W,
+)
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.batch.schur import POSE
 
@@ -50,18 +65,25 @@ def _imaged(v: Array, pixel: float, P: Array, q: Array, P_by_pose: Array, P_by_p
     shift, by_coefficient, by_flat = _distortion(v, flat)
     xy = (flat + shift) / pixel + v[[CX, CY]]
     inv = q / z
-    w = v[W] + v[KAPPA] * inv
+    field = np.column_stack([flat, (flat * flat).sum(1)])
+    w = v[W] + v[KAPPA] * inv + field @ v[FIELD]
     slope = 1.0 / w
     by_P = np.zeros((count, 3, 3))
     by_P[:, :2, :2] = (v[FOCAL] / z)[:, None, None] * by_flat
     by_P[:, :2, 2] = -np.einsum("nij,nj->ni", by_P[:, :2, :2], ratio)
     by_inv = -v[KAPPA] * slope * slope
     by_P[:, 2, 2] = -by_inv * inv / z
+    by_field = v[[TILT_X, TILT_Y]] + 2.0 * v[CURVATURE] * flat  # ∂w/∂flat
+    across = -(slope * slope * v[FOCAL] * pixel / z)[:, None] * by_field
+    by_P[:, 2, :2] = across
+    by_P[:, 2, 2] -= (across * ratio).sum(1)
     by_camera = np.zeros((count, 3, COUNT))
     by_camera[:, :2, FOCAL] = np.einsum("nij,nj->ni", by_flat, ratio)
     by_camera[:, 0, CX] = by_camera[:, 1, CY] = 1.0
     by_camera[:, :2, A0:W] = by_coefficient / pixel
+    by_camera[:, 2, FOCAL] = -slope * slope * pixel * (by_field * ratio).sum(1)
     by_camera[:, 2, W] = -slope * slope
+    by_camera[:, 2, FIELD] = -(slope * slope)[:, None] * field
     by_camera[:, 2, KAPPA] = -slope * slope * inv
     by_point = by_P @ P_by_point
     by_point[:, 2, 2] += by_inv / z  # inv = q/z depends on q itself, too

@@ -68,7 +68,7 @@ class BatchState:
     points: Array  # (P, 3)
 
     def moved(self, camera: Array, poses: Array, points: Array) -> BatchState:
-        """After steps of the camera (9,), of the poses (K, 6) on the left and of the points (P, 3)."""
+        """After steps of the camera (COUNT,), of the poses (K, 6) on the left and of the points (P, 3)."""
         turned = np.array([se3.renormalised(se3.exp(d) @ pose) for d, pose in zip(poses, self.poses)])
         return replace(self, camera=self.camera.moved(camera), poses=turned, points=self.points + points)
 

@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     """Weighted residuals and derivatives of N observations, sorted by point; point p has rows first[p]:first[p+1]."""
 
     value: Array  # (N, 3)
-    by_camera: Array  # (N, 3, 9)
+    by_camera: Array  # (N, 3, COUNT)
     by_pose: Array  # (N, 3, 6)
     by_point: Array  # (N, 3, 3)
     keyframe: NDArray[np.intp]  # (N,)
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 class Coupling(NamedTuple):
     """Derivatives between a point and what is no point."""
 
-    camera: Array  # (P, 3, 9)
+    camera: Array  # (P, 3, COUNT)
     pose: Array  # (N, 3, 6), with the keyframe of each observation
 
 

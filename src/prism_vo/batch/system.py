@@ -24,8 +24,8 @@ BEHIND = 1e-9  # of the depth sign: such points are no observations
 class CameraPrior:
     """What is known of the camera's numbers beforehand: σ 0 holds a number, infinity knows nothing."""
 
-    mean: Array  # (9,)
-    sigma: Array  # (9,)
+    mean: Array  # (COUNT,)
+    sigma: Array  # (COUNT,)
 
     @classmethod
     def held(cls, values: Array) -> CameraPrior:
@@ -34,7 +34,7 @@ class CameraPrior:
 
     @property
     def information(self) -> Array:
-        """1/σ² (9,); 0 where nothing is known, and where a number is held."""
+        """1/σ² (COUNT,); 0 where nothing is known, and where a number is held."""
         known = np.isfinite(self.sigma) & (self.sigma > 0)
         return np.where(known, 1.0 / np.where(known, self.sigma, 1.0) ** 2, 0.0)
 

@@ -11,14 +11,14 @@ import numpy as np
 from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
 from prism_vo.batch.adjust import Adjusted
-from prism_vo.batch.numbers import A0, A1, B0, B1, KAPPA
+from prism_vo.batch.numbers import KAPPA, CameraNumbers
 from prism_vo.batch.observe import POINTS_A_KEYFRAME, KeyframeImage, Marked, observe
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.board_fit.checkerboard import find_board
 from prism_vo.calibrate.findings import look_at_grid
 from prism_vo.calibrate.grid import Grid
 from prism_vo.calibrate.grid_file import corrected_calibration
-from prism_vo.camera_fit.adjusting import adjusted
+from prism_vo.camera_fit.adjusting import adjusted, decided
 from prism_vo.camera_fit.board import with_board
 from prism_vo.camera_fit.checks import check_frames, check_grid, check_motion, check_result, check_run
 from prism_vo.camera_fit.facts import MetricFact
@@ -88,9 +88,7 @@ def _until_at_rest(
             if latest is None:
                 raise
             return _checked(replace(latest, stopped=interrupt))
-        if plan.distortion == "auto":  # decided once
-            bent = bool(found.state.camera.values[[A0, A1, B0, B1]].any())
-            plan = replace(plan, distortion="radial" if bent else "none")
+        plan = decided(plan, found.state.camera)
         camera = PlenopticCamera(found.state.camera.calibration(camera.calibration))
         chosen = Chosen(chosen.indices, _at_rest(found.state.poses))
         before, latest = (
@@ -148,7 +146,7 @@ def _track(recording: Sequence, start: Start, plan: Plan, say: Say) -> pipeline.
     """One path through all frames; where a wrong camera makes one way of tracking break off, another may not."""
     source = Stream(recording, start.camera, recording.name, white=recording.white)
     config = Config()
-    config = replace(config, calibrate="off", decode=_decode(config, start))
+    config = replace(config, calibrate="off", decode=_decode(config, start, start.camera))
     found = []
     for variant in TRACKERS:
         result = pipeline.run(
@@ -183,8 +181,9 @@ def _from_longest_part(
         return start
 
 
-def _decode(config: Config, start: Start) -> DecodeConfig:
-    return replace(config.decode, near=min(config.decode.near, start.near), view="central")
+def _decode(config: Config, start: Start, camera: PlenopticCamera) -> DecodeConfig:
+    near = start.near_of(CameraNumbers.of(camera.calibration))
+    return replace(config.decode, near=min(config.decode.near, near), view="central")
 
 
 def _round(
@@ -197,7 +196,7 @@ def _round(
     turn: int,
 ) -> tuple[Adjusted, Known]:
     """Observe with a camera, adjust it."""
-    decoder = Decoder(camera, _decode(Config(), start), white=recording.white)
+    decoder = Decoder(camera, _decode(Config(), start, camera), white=recording.white)
     images = images_of(recording, chosen, decoder, say)
     marked = [Marked(chosen.indices.index(f), x, y) for f, x, y in plan.marked if f in chosen.indices]
     points = FIRST_POINTS if turn == 0 else POINTS_A_KEYFRAME

@@ -26,11 +26,11 @@ GROUP_CELLS, DEPTH_CELLS = (
 
 @dataclass(frozen=True)
 class CameraFit:
-    """A calibrated camera. Covariances are of the nine numbers of :mod:`prism_vo.batch.numbers`."""
+    """A calibrated camera. Covariances are of the numbers of :mod:`prism_vo.batch.numbers`."""
 
     calibration: Calibration  # with its uncertainty
     numbers: CameraNumbers  # metric where the fact is
-    covariance: Array  # (9, 9); κ's row is 0 where nothing is metric
+    covariance: Array  # (COUNT, COUNT); κ's row is 0 where nothing is metric
     adjusted: Adjusted  # in the unit of the start
     factor: float  # metres per unit of the adjustment
     fact: MetricFact
@@ -45,7 +45,7 @@ class CameraFit:
 
     @property
     def sigma(self) -> Array:
-        """Standard deviations of the nine numbers."""
+        """Standard deviations of the numbers."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
@@ -70,7 +70,7 @@ class CameraFit:
 
 
 def covariance_of(found: Adjusted, fact: MetricFact) -> tuple[Array, float]:
-    """(9, 9) with κ as the fact makes it, and metres per unit."""
+    """(COUNT, COUNT) with κ as the fact makes it, and metres per unit."""
     variables = grouped_covariance(found, groups(found))
     for shared in (np.ones(len(found.seen)), found.seen.slope / np.nanmedian(found.seen.slope)):
         moved = variables_moved_by(found, SHARED_SLOPE_ERROR * shared)

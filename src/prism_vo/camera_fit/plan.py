@@ -15,6 +15,7 @@ from prism_vo.camera_fit.frames import Chosen
 KEYFRAMES = 40
 Say = Callable[[str, int, int], None]
 Distortion = Literal["auto", "none", "radial", "full", "held"]
+Field = Literal["auto", "flat", "bent", "held"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Plan:
 
     keyframes: int = KEYFRAMES
     distortion: Distortion = "auto"
+    field: Field = "auto"  # whether the surface that the lens focuses on may be bent
     correct_grid: bool = False  # in the recording's own images, before anything else
     hold_camera: bool = False  # refine poses and points alone
     marked: tuple[tuple[int, int, int], ...] = ()  # frame of the recording, x, y (TF px)

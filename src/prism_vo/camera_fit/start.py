@@ -34,7 +34,7 @@ RATIOS = (1.15, 1.4, 2.0, 3.0, 6.0, 20.0)  # of the farthest to the nearest dept
 FAR, NEAR = 97.0, 3.0  # percentiles of the measured slopes
 SOFT = 0.5  # px: misses that count in full
 ITERATIONS, TRIES, SMALL_GAIN, DIFFERENCE = 30, 6, 1e-6, 1e-6
-SPARE = 1.25  # the nearest slope searched for is so much smaller than the smallest seen
+SPARE = 1.25  # the largest virtual depth searched for is so much larger than that of the nearest points seen
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,12 @@ class Start:
     """A camera to run the odometry with, and the range that its decoder must search."""
 
     camera: PlenopticCamera
-    near: float  # m
+    nearest: float  # virtual depth
     followed: int  # points that said something about w_∞; 0: nominal
+
+    def near_of(self, numbers: CameraNumbers) -> float:
+        """In the unit of a camera: as its w_∞ changes, the nearest slope lies at another distance."""
+        return float(numbers.values[KAPPA] / max(self.nearest - numbers.values[W], 1e-3))
 
 
 def start_camera(calibration: Calibration, frames: Sequence[RawFrame], white: Floats | None) -> Start:
@@ -67,8 +71,7 @@ def start_camera(calibration: Calibration, frames: Sequence[RawFrame], white: Fl
     values = numbers.values.copy()
     values[W] = w_infinity
     camera = PlenopticCamera(CameraNumbers(values, numbers.pixel_mm).calibration(calibration))
-    nearest = values[KAPPA] / max(SPARE * float(near) - w_infinity, 1e-3)
-    return Start(camera, nearest, int(known.sum()) if tracks else 0)
+    return Start(camera, SPARE * float(near), int(known.sum()) if tracks else 0)
 
 
 def _measured_corners(decoder: Decoder, frame: RawFrame, image: Floats) -> tuple[Array, Array]:

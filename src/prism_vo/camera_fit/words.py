@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_vo.batch.numbers import A0, CX, CY, FOCAL, KAPPA, W
+from prism_vo.batch.numbers import A0, CURVATURE, CX, CY, FOCAL, KAPPA, TILT_X, TILT_Y, W
 from prism_vo.camera_fit.fit import DISTANCES, CameraFit, correlation, weakest
 
 ADVICE = {
@@ -15,7 +15,7 @@ ADVICE = {
     "principal point": "turn the camera about its optical axis while filming",
 }
 STRONG = 0.95  # a correlation worth naming
-SHORT_NAMES = ("F", "c_x", "c_y", "A0", "A1", "B0", "B1", "w_∞", "κ")
+SHORT_NAMES = ("F", "c_x", "c_y", "A0", "A1", "B0", "B1", "w_∞", "field x", "field y", "field r²", "κ")
 
 
 def fit_lines(fit: CameraFit) -> list[str]:
@@ -50,6 +50,10 @@ def parameter_rows(fit: CameraFit) -> list[tuple[str, str]]:
         rows.append(("distortion A0", f"{v[A0]:.2e} ± {s[A0]:.0e} /mm²"))
     else:
         rows.append(("distortion", "none that can be told from zero" if not v[A0] else "as in the file"))
+    if v[CURVATURE] or v[TILT_X] or v[TILT_Y]:
+        rows.append(("field", f"{v[CURVATURE]:.4f} ± {s[CURVATURE]:.4f} /mm²"))
+        tilt = f"({v[TILT_X]:.4f}, {v[TILT_Y]:.4f}) ± ({s[TILT_X]:.4f}, {s[TILT_Y]:.4f}) /mm"
+        rows.append(("field tilt", tilt))
     return rows
 
 

@@ -37,6 +37,7 @@ from prism_vo.lightfield.row_light import (
 )
 from prism_vo.lightfield.variance import SPREAD_POWER, SampleNoise
 from prism_vo.optics.camera import LOADING, PlenopticCamera
+from prism_vo.optics.field import flattened, is_bent
 from prism_vo.optics.mosaic import channels_of
 from prism_vo.optics.photometric import Vignetting
 from prism_vo.sensor import Sensor
@@ -91,6 +92,7 @@ class Decoder(Sensor):
         self._focus_tables: dict[tuple[float, int], FocusTable] = {}
         self._look_grid = look_grid(self.view.width, self.view.height)
         self._noise: SampleNoise | None = None
+        self._is_bent = is_bent(camera)
         sensor = camera.calibration.sensor
         self.grid_watch = GridWatch(self.geometry.array, sensor.width, sensor.height)
 
@@ -174,6 +176,8 @@ class Decoder(Sensor):
             x, y = np.rint(xy).T  # half a pixel beyond the last one is still in view
             row, column = np.clip(y, 0, doubt.shape[0] - 1), np.clip(x, 0, doubt.shape[1] - 1)
             variance = variance * doubt[row.astype(np.intp), column.astype(np.intp)]
+        if self._is_bent:
+            rho, variance = flattened(self.camera, xy, rho, variance)
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def _doubt(self, raw: RawFrame) -> Array | None:
@@ -196,6 +200,9 @@ class Decoder(Sensor):
         rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
         doubt = self._doubt(raw)
         variance = variance if doubt is None else variance * doubt
+        if self._is_bent:
+            y, x = np.mgrid[: self.view.height, : self.view.width]
+            rho, variance = flattened(self.camera, np.stack([x, y], -1), rho, variance)
         maps = rho.astype(np.float32, copy=False), variance.astype(np.float32, copy=False), valid
         return self._frame(raw, slope, focused, *maps)
 

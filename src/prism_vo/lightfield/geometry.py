@@ -21,6 +21,7 @@ from prism_vo.config import DecodeConfig
 from prism_vo.errors import ConfigError
 from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
+from prism_vo.optics.field import is_bent, shift_range
 from prism_vo.optics.mla import MicroLensArray
 
 # columns of ``StereoGeometry.lenses``: the centre that does stereo, that of the micro-image without distortion and as
@@ -104,6 +105,9 @@ def search_range(camera: PlenopticCamera, view: FocusedView, config: DecodeConfi
     gap = (camera.f_L - camera.b_L0) + camera.f_L * camera.b_L0 * inv_depths * METRES_PER_MM
     rho = np.where(gap > 0, camera.inv_virtual_depth(inv_depths), np.inf)  # gap ≤ 0: in front of the array
     slopes = view.alpha + view.beta * rho
+    if is_bent(camera):  # the same depths are seen at other slopes elsewhere in the image
+        inverse = 1.0 / slopes + np.array(shift_range(camera))[::-1]
+        slopes = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), np.inf)
     near, far = float(slopes[0]), float(min(slopes[1], LARGEST_SLOPE))
     far = min(far + MARGIN_BEYOND_FAR * (far - max(near, LEAST_SLOPE)), LARGEST_SLOPE)
     near = max(near, LEAST_SLOPE)

@@ -15,6 +15,7 @@ from prism_vo.yaml_files import StrictModel, parse_strict, read_yaml
 
 MOST_PIXELS = 128 << 20
 LARGEST_VIRTUAL_DEPTH = 20.0  # beyond it the disparity between micro-images is lost in noise
+LARGEST_FIELD_SHIFT = 5.0  # virtual depths at the farthest corner: beyond it nothing could be measured there
 LARGEST_DISTORTION_SLOPE = 0.5  # the fixed-point inversion converges below 1
 Place = Annotated[float, Field(ge=-1e6, le=1e6)]  # px
 LONGEST_SIDES = 8  # of a sensor, one over the other: tables of lens indices grow with it
@@ -39,11 +40,19 @@ class Distortion(StrictModel):
     centre_px: tuple[Place, Place] | None = None  # raw pixels; None: the principal point
 
 
+class ImageField(StrictModel):
+    """How the surface that the lens focuses on departs from a plane, in virtual depths (eq. 13)."""
+
+    tilt: tuple[Coefficient, Coefficient] = (0.0, 0.0)  # per mm, right and down
+    curvature: Coefficient = 0.0  # per mm²
+
+
 class MainLens(StrictModel):
     focal_length_mm: float = Field(ge=0.1, le=10_000)
     mla_distance_mm: float = Field(ge=0.01, le=10_000)
     principal_point_px: tuple[Place, Place]
     distortion: Distortion = Distortion()
+    field: ImageField = ImageField()
 
     @property
     def distortion_centre_px(self) -> tuple[float, float]:
@@ -111,16 +120,24 @@ class Calibration(StrictModel):
                 "so no depth in front of the camera can be measured"
             )
         self._check_distortion()
+        r, field = self._reach_mm(lens.principal_point_px), lens.field
+        if abs(field.curvature) * r**2 + max(map(abs, field.tilt)) * r > LARGEST_FIELD_SHIFT:
+            raise ValueError(
+                f"main_lens.field: more than {LARGEST_FIELD_SHIFT:g} virtual depths at the corner of the sensor; "
+                "the coefficients are in units of mm"
+            )
         return self
+
+    def _reach_mm(self, centre_px: tuple[float, float]) -> float:
+        """Distance of the farthest corner, mm."""
+        sides = (self.sensor.width, self.sensor.height)
+        reach = [max(abs(c), abs(side - 1 - c)) for c, side in zip(centre_px, sides)]
+        return float((reach[0] ** 2 + reach[1] ** 2) ** 0.5 * self.sensor.pixel_size_um * 1e-3)
 
     def _check_distortion(self) -> None:
         """The distortion must not fold the image: its slope at the farthest corner stays small."""
-        lens, size = self.main_lens, self.sensor.pixel_size_um * 1e-3
-        reach_x, reach_y = (
-            max(abs(c), abs(side - 1 - c)) * size
-            for c, side in zip(lens.distortion_centre_px, (self.sensor.width, self.sensor.height))
-        )
-        r = (reach_x**2 + reach_y**2) ** 0.5
+        lens = self.main_lens
+        r = self._reach_mm(lens.distortion_centre_px)
         (a0, a1), (b0, b1) = lens.distortion.radial, lens.distortion.tangential
         slope = abs(3 * a0 * r**2 + 5 * a1 * r**4) + 6 * r * max(abs(b0), abs(b1))
         if slope > LARGEST_DISTORTION_SLOPE:
@@ -147,5 +164,7 @@ def save_calibration(calibration: Calibration, path: Path | str) -> None:
         del data["nominal"]
     if calibration.main_lens.distortion.centre_px is None:
         del data["main_lens"]["distortion"]["centre_px"]
+    if calibration.main_lens.field == ImageField():
+        del data["main_lens"]["field"]
     text = yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110)
     write_text_atomically(Path(path), text)
