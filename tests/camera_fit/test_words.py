@@ -87,7 +87,7 @@ def moved(state: BatchState, turn_only: bool) -> BatchState:
 
 
 def test_recordings_that_say_nothing_are_refused() -> None:
-    good = world(points=150, keyframes=6)
+    good = world(points=150, keyframes=6, field=(0.0, 0.0, 0.0))
     check_motion("good", good, seen_in(good), first=True)
     still, turning = moved(good, False), moved(good, True)
     flat = replace(good, points=good.points * [1, 1, 0] + [0, 0, 1.0])

@@ -15,7 +15,7 @@ from prism_vo.camera_fit.frames import Chosen
 KEYFRAMES = 40
 Say = Callable[[str, int, int], None]
 Distortion = Literal["auto", "none", "radial", "full", "held"]
-Field = Literal["auto", "flat", "bent", "held"]
+Field = Literal["auto", "flat", "bent"]
 
 
 @dataclass(frozen=True)

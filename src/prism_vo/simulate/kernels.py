@@ -52,11 +52,11 @@ def rays_raw(row0, row1, sample, sensor, pose, rays):
     A jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
     """
     cell, side, key = sample.cell, sample.side, sample.key
-    f_l, b_l0, b = sensor.optics.f_L, sensor.optics.b_L0, sensor.optics.B
+    b_l0, b = sensor.optics.b_L0, sensor.optics.B
     mm, radius = sensor.optics.pixel, sensor.optics.micro_radius
     lens, weight, pixel = sensor.lens, sensor.weight, sensor.pixel
     lens_centre, lens_kind, inv_micro_focal = sensor.lens_centre, sensor.lens_kind, sensor.inv_micro_focal
-    cfa = sensor.cfa
+    main_focal, cfa = sensor.main_focal, sensor.cfa
     origin, direction, target, kind, channel = (
         rays.origin,
         rays.direction,
@@ -89,7 +89,7 @@ def rays_raw(row0, row1, sample, sensor, pose, rays):
             mx = (px - cx - ax) / b + ax * inv_micro_focal[k]
             my = (py - cy - ay) / b + ay * inv_micro_focal[k]
             gx, gy = cx + ax - mx * b_l0, cy + ay - my * b_l0
-            dx, dy = mx + gx / f_l, my + gy / f_l
+            dx, dy = mx + gx / main_focal[i], my + gy / main_focal[i]
             ox, oy = -gx * 1e-3, -gy * 1e-3
             for c in range(3):
                 origin[n, c] = pose[c, 0] * ox + pose[c, 1] * oy + pose[c, 3]

@@ -84,6 +84,7 @@ def sensor_rays(calibration: Calibration, aperture: float, samples: int) -> Sens
             weight=np.maximum(weight, 0.0).astype(np.float32),
             pixel=pixel,
             lens_centre=centres_mm * (b0 / (b0 + B)),
+            main_focal=main_focal_lengths(calibration, centres_mm),
             lens_kind=kinds,
             inv_micro_focal=inv_micro_focal,
             optics=ThinLens(f, b0, B, mm, aperture_mm),
@@ -91,6 +92,19 @@ def sensor_rays(calibration: Calibration, aperture: float, samples: int) -> Sens
         ),
         spread=ray_spread(calibration, aperture_mm, samples),
     )
+
+
+def main_focal_lengths(calibration: Calibration, xy: Array) -> Array:
+    """Focal length (N,) of the main lens for fields (N, 2), mm: if it changes, the focal surface is bent.
+
+    In ``1/h = (b_L0 + B)/B (1 − b_L0/f + b_L0/z)`` it shifts all depths alike, and no rays through the lens's centre.
+    """
+    f, b0, B = _lengths(calibration)
+    field = calibration.main_lens.field
+    shift = field.tilt[0] * xy[:, 0] + field.tilt[1] * xy[:, 1] + field.curvature * (xy**2).sum(1)
+    if not shift.any():
+        return np.full(len(xy), f)
+    return np.asarray(1.0 / (1.0 / f - shift * B / (b0 * (b0 + B))))
 
 
 def undistort_mm(calibration: Calibration, xy: Array) -> Array:

@@ -80,6 +80,7 @@ class SensorTables(NamedTuple):
     weight: Floats  # (H, W): vignetting, 0 between micro-images
     pixel: Array  # (H, W, 2) undistorted pixel centres when distorted, else (1, 1, 2): the first one
     lens_centre: Array  # (N, 2): c_ML
+    main_focal: Array  # (N,): focal length of the main lens for what each micro-lens sees
     lens_kind: Integers  # (N,)
     inv_micro_focal: Array  # (kinds,): 1/f_μ
     optics: ThinLens
