@@ -41,7 +41,7 @@ class Distortion(StrictModel):
 
 
 class ImageField(StrictModel):
-    """How the surface that the lens focuses on departs from a plane, in virtual depths (eq. 12)."""
+    """How the surface that the lens focuses on departs from a plane, in virtual depths (eq. 11a)."""
 
     tilt: tuple[Coefficient, Coefficient] = (0.0, 0.0)  # per mm, right and down
     curvature: Coefficient = 0.0  # per mm²

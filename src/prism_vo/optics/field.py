@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The surface that a real lens focuses on is bent and tilted: virtual depth depends on where in the image a point is.
 
-``1/h = w_∞ + κ/z + t·x + c |x|²`` with x in mm from the principal point (docs/camera-model.md, eq. 12). Stereo slopes
+``1/h = w_∞ + κ/z + t·x + c |x|²`` with x in mm from the principal point (docs/camera-model.md, eq. 11a). Stereo slopes
 as they are measured are called bent here, those of a lens with a plane field flat.
 """
 
