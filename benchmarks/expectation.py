@@ -3,7 +3,8 @@
 
 Points before a camera on a path, seen with the errors that observations of real recordings have; from the normal
 equations follow σ of F and w_∞ when only images are used, and from a bias of the decoder that grows with virtual depth
-what that does to them. Paths: the first 40 frames of a sweep, 40 frames of the whole sweep, and a turntable of 34°.
+what that does to them. Paths: the first 40 frames of a sweep, 40 of the whole sweep, and turntables. The last row
+has the optics, depths and errors of the real one, with distortion and field to be found, too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from prism_vo.simulate import CATALOGUE, plan
 
 POINTS, KEYFRAMES = 400, 40
 POSITION_SIGMA, SLOPE_SIGMA = 0.2, 2e-3  # raw px; of h: what is left over in rendered recordings
+# what calibrations of the real turntable find: a 25-mm lens focused near, virtual depths from 2.7 to 4.3
+REAL_OPTICS, REAL_DISTANCE, REAL_DEPTHS = (24.35, 24.48, 0.38), 0.43, (0.34, 0.52)
+REAL_ERRORS = (0.4, 6e-3)
 BIAS = 3e-4  # of h between the nearest and the farthest points: what the decoder is off by
 
 
@@ -38,6 +42,8 @@ class Geometry:
     pixel: float
     poses: Array  # (K, 4, 4) T_world_cam
     depths: tuple[float, float]
+    errors: tuple[float, float] = (POSITION_SIGMA, SLOPE_SIGMA)
+    is_real: bool = False  # distortion and field are not known beforehand
 
 
 def main() -> int:
@@ -68,6 +74,9 @@ def geometries() -> list[Geometry]:
             optics = (focal, focal - 0.86, 0.38)
             name = f"turntable of {degrees:g}°, {focal:g} mm"
             out.append(Geometry(name, optics, 2048, 0.0055, turntable(np.deg2rad(degrees)), (0.4, 0.6)))
+    near = turntable(np.deg2rad(34.0), REAL_DISTANCE)
+    name = "turntable of 34°, as the real one"
+    out.append(Geometry(name, REAL_OPTICS, 2048, 0.0055, near, REAL_DEPTHS, REAL_ERRORS, is_real=True))
     return out
 
 
@@ -87,7 +96,7 @@ def report(geometry: Geometry) -> None:
     """One row."""
     truth, seen = world(geometry)
     size = (geometry.size, geometry.size)
-    loose = loose_prior(truth.camera, size, "none")
+    loose = loose_prior(truth.camera, size, "radial" if geometry.is_real else "none", geometry.is_real)
     found = adjust(truth, seen, camera_prior(loose.mean, loose.sigma), rounds=1)
     sigma = np.sqrt(np.diag(normal_covariance(found)))
     v = 1.0 / found.seen.slope
@@ -117,15 +126,16 @@ def world(geometry: Geometry) -> tuple[BatchState, Observations]:
     count = len(to_camera)
     point, keyframe = np.repeat(np.arange(POINTS), count), np.tile(np.arange(count), POINTS)
     rows = len(point)
-    whitening = np.repeat(np.eye(2)[None] / POSITION_SIGMA, rows, 0)
+    position, slope = geometry.errors
+    whitening = np.repeat(np.eye(2)[None] / position, rows, 0)
     blank = Observations(
-        point, keyframe, np.zeros((rows, 2)), whitening, np.zeros(rows), np.full(rows, SLOPE_SIGMA)
+        point, keyframe, np.zeros((rows, 2)), whitening, np.zeros(rows), np.full(rows, slope)
     )
     exact = project(state, blank)
     inside = ((exact.predicted[:, :2] > 0) & (exact.predicted[:, :2] < geometry.size - 1)).all(1)
-    noise = rng.normal(size=(rows, 3)) * [POSITION_SIGMA, POSITION_SIGMA, SLOPE_SIGMA]
+    noise = rng.normal(size=(rows, 3)) * [position, position, slope]
     noisy = exact.predicted + noise
-    seen = Observations(point, keyframe, noisy[:, :2], whitening, noisy[:, 2], np.full(rows, SLOPE_SIGMA))
+    seen = Observations(point, keyframe, noisy[:, :2], whitening, noisy[:, 2], np.full(rows, slope))
     return state, seen.take(inside & (exact.depth_sign > 0))
 
 

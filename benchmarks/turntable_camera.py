@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.turntable import agreement
 from prism_vo import pipeline, se3
-from prism_vo.batch.numbers import FOCAL, W
+from prism_vo.batch.numbers import A0, CURVATURE, CX, CY, FOCAL, KAPPA, W
 from prism_vo.camera_fit import calibrate as room
 from prism_vo.camera_fit.facts import NoFact
 from prism_vo.camera_fit.fit import CameraFit
@@ -31,6 +31,7 @@ from prism_vo.optics.camera import PlenopticCamera
 
 NOMINAL_GAP = 0.76  # mm from the array to where a nominal lens has infinity
 NOMINAL_B = 0.38  # mm
+LARGEST_VIRTUAL_DEPTH = 6.0  # of the nearest things, in whatever unit the start has
 
 
 def main() -> int:
@@ -43,14 +44,16 @@ def main() -> int:
     parser.add_argument("--paths", action="store_true", help="track with the camera found, both ways")
     args = parser.parse_args()
     room.check_result = lambda found, covariance: None  # what is not determined well enough is judged, too
-    print("| start | F | w_∞ | plane–axis | arc/angle | roundness | reprojection | full/plenoptic |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| start | F | w_∞ | centre | A0 | field | plane–axis | arc/angle | roundness | reprojection | full/plenoptic |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for lens in args.lens:
         recording = with_lens(args.folder, lens)
         try:
             fit = room.calibrate_camera(recording, lambda known: NoFact())
         except PrismError as error:
-            print(f"| {lens:g} mm | refused: {error} | | | | | | |", flush=True)
+            print(f"| {lens:g} mm | refused: {error} | | | | | | | | | |", flush=True)
             continue
         print(row(f"{lens:g} mm", fit, lengths(recording, fit) if args.paths else "–"), flush=True)
     return 0
@@ -80,17 +83,23 @@ def row(name: str, fit: CameraFit, paths: str) -> str:
             f"{100 * circle.roundness:.2f} %"
         )
     return (
-        f"| {name} | {values[FOCAL]:.0f} ± {sigma[FOCAL]:.0f} px | {values[W]:.3f} ± {sigma[W]:.3f} | {judged} | "
+        f"| {name} | {values[FOCAL]:.0f} ± {sigma[FOCAL]:.0f} px | {values[W]:.3f} ± {sigma[W]:.3f} | "
+        f"({values[CX]:.0f}, {values[CY]:.0f}) ± ({sigma[CX]:.0f}, {sigma[CY]:.0f}) | "
+        f"{1e4 * values[A0]:.2f} ± {1e4 * sigma[A0]:.2f}e-4 | "
+        f"{1e4 * values[CURVATURE]:.0f} ± {1e4 * sigma[CURVATURE]:.0f}e-4 /mm² | {judged} | "
         f"{fit.reprojection_rms:.3f} px | {paths} |"
     )
 
 
 def lengths(recording: Sequence, fit: CameraFit) -> str:
     """Length of the path of ``full`` over that of ``plenoptic``."""
-    camera = PlenopticCamera(fit.calibration)
+    camera, values = PlenopticCamera(fit.calibration), fit.numbers.values
     found = []
     for variant in ("full", "plenoptic"):
-        config = replace(Config(), variant=variant, calibrate="off")
+        config = Config()
+        near = min(config.decode.near, values[KAPPA] / (LARGEST_VIRTUAL_DEPTH - values[W]))
+        decode = replace(config.decode, near=float(near))
+        config = replace(config, variant=variant, calibrate="off", decode=decode)
         run = pipeline.run(Stream(recording, camera, recording.name, white=recording.white), config)
         steps = np.diff(run.trajectory.positions, axis=0)
         found.append(float(np.linalg.norm(steps, axis=1).sum()))
