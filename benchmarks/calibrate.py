@@ -17,9 +17,10 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import cv2
 import numpy as np
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Mask
 from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
 from prism_vo.camera_fit.calibrate import calibrate_camera, metric_fit, truth_of
 from prism_vo.camera_fit.facts import MetricFact, SensorDistance, TruePoses
@@ -36,6 +37,7 @@ from prism_vo.types import RawFrame
 
 WRONG = 0.05
 INTERVAL = 1.96  # σ of a 95 % interval
+WINDOW, LARGEST_STEP = 15, 0.02  # TF px that a match reads; of the depth, within it
 JUDGED = (FOCAL, CX, CY, W, KAPPA)
 
 
@@ -52,8 +54,8 @@ def main() -> int:
     parser.add_argument("--halves", action="store_true", help="scale of the first half against the second")
     args = parser.parse_args()
     print(
-        "| recording | F | w_∞ | κ | depth, held out | reprojection | inside 95 % | in σ: F, c_x, c_y, w_∞, κ |\n"
-        "|---|---|---|---|---|---|---|---|"
+        "| recording | F | w_∞ | κ | depth, held out, one surface | all pixels | reprojection | inside 95 % | "
+        "in σ: F, c_x, c_y, w_∞, κ |\n|---|---|---|---|---|---|---|---|---|"
     )
     inside: list[bool] = []
     try:
@@ -62,7 +64,7 @@ def main() -> int:
                 continue
             inside += report(path, args.sensor_distance)
             if args.halves:
-                print(f"| {path.name}, halves | {halves(path)} | | | | | |", flush=True)
+                print(f"| {path.name}, halves | {halves(path)} | | | | | | | |", flush=True)
     except PrismError as error:
         print(f"benchmarks.calibrate: {error}", file=sys.stderr)
         return error.exit_code
@@ -81,7 +83,7 @@ def report(path: Path, sensor_distance: bool) -> list[bool]:
     try:
         fit = calibrated(nominal(recording))
     except DegenerateError as error:
-        print(f"| {path.name} | refused: {error} | | | | | | |", flush=True)
+        print(f"| {path.name} | refused: {error} | | | | | | | |", flush=True)
         return []
     found = row(path.name, path, fit, recording.camera.calibration)
     if sensor_distance:
@@ -96,12 +98,13 @@ def row(name: str, path: Path, fit: CameraFit, true: Calibration) -> list[bool]:
     error = fit.numbers.values - truth.values
     found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
     held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
-    depth = (
-        f"{held_out(held, fit.calibration)}; true camera: {with_true_camera(held)}" if held.is_dir() else "–"
-    )
+    depth = ["–", "–"]
+    if held.is_dir():
+        pairs = zip(held_out(held, fit.calibration), with_true_camera(held))
+        depth = [f"{found}; true camera: {best}" for found, best in pairs]
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
     print(
-        f"| {name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth} | "
+        f"| {name} | {focal:+.3f} % | {error[W]:+.4f} | {kappa:+.2f} % | {depth[0]} | {depth[1]} | "
         f"{fit.reprojection_rms:.3f} px | {sum(found)} of {len(found)} | "
         + ", ".join(f"{error[k] / max(fit.sigma[k], 1e-12):+.1f}" for k in JUDGED)
         + " |",
@@ -134,11 +137,15 @@ def calibrated(recording: Sequence) -> CameraFit:
     return calibrate_camera(recording, fact)
 
 
-def held_out(path: Path, calibration: Calibration) -> str:
-    """Median error of depth in frames with a true depth map, by thirds of the covered depths, near to far."""
+def held_out(path: Path, calibration: Calibration) -> tuple[str, str]:
+    """Median error of depth in frames with a true depth map, by thirds of the covered depths, near to far.
+
+    Of pixels whose matching window shows one surface, and of all: a window across an edge sees two depths, which no
+    camera can mend.
+    """
     recording = open_sequence(path)
     decoder = Decoder(PlenopticCamera(calibration), white=recording.white)
-    ratios, depths = [], []
+    ratios, depths, singles = [], [], []
     for file in sorted((path / "depth").glob("*.npy")):
         frame = recording[int(file.stem)]
         if not isinstance(frame, RawFrame):
@@ -150,16 +157,29 @@ def held_out(path: Path, calibration: Calibration) -> str:
         good = dense.valid & np.isfinite(truth) & (truth > 0) & (q > 0)
         ratios.append(q[good] * truth[good])
         depths.append(truth[good])
+        singles.append(one_surface(truth)[good])
     if not ratios:
-        return "–"
-    ratio, depth = np.concatenate(ratios), np.concatenate(depths)
+        return "–", "–"
+    ratio, depth, single = np.concatenate(ratios), np.concatenate(depths), np.concatenate(singles)
+    return by_thirds(ratio[single], depth[single]), by_thirds(ratio, depth)
+
+
+def one_surface(depth: Array) -> Mask:
+    """Where the true depth changes little within a matching window."""
+    window = np.ones((WINDOW, WINDOW), np.uint8)
+    low, high = cv2.erode(depth, window), cv2.dilate(depth, window)
+    return np.asarray(high < (1 + LARGEST_STEP) * low)
+
+
+def by_thirds(ratio: Array, depth: Array) -> str:
+    """Median errors in per cent."""
     ends = np.percentile(depth, [0, 100 / 3, 200 / 3, 100])
     parts: list[Array] = [ratio[(depth >= a) & (depth <= b)] for a, b in pairwise(ends)]
     return ", ".join(f"{100 * (1 / np.median(part) - 1):+.2f} %" for part in parts)
 
 
 @cache
-def with_true_camera(path: Path) -> str:
+def with_true_camera(path: Path) -> tuple[str, str]:
     """What the decoder alone is off by."""
     return held_out(path, open_sequence(path).camera.calibration)
 
