@@ -20,7 +20,7 @@ from prism_vo.calibrate.grid import Grid
 from prism_vo.calibrate.grid_file import corrected_calibration
 from prism_vo.camera_fit.adjusting import adjusted, decided
 from prism_vo.camera_fit.board import with_board
-from prism_vo.camera_fit.checks import check_frames, check_grid, check_motion, check_result, check_run
+from prism_vo.camera_fit.checks import check_frames, check_grid, check_motion, check_result, unbroken_path
 from prism_vo.camera_fit.facts import MetricFact
 from prism_vo.camera_fit.fit import CameraFit, covariance_of
 from prism_vo.camera_fit.frames import Chosen, choose, images_of
@@ -62,10 +62,9 @@ def calibrate_camera(
     if tracked.segments > 1:
         start = _from_longest_part(recording, start, tracked, plan, say)
         tracked = _track(recording, start, plan, say)
-    check_run(recording.name, tracked)
-    chosen = choose(
-        tracked.trajectory, recording.times, plan.keyframes, (*plan.frames, *(m[0] for m in plan.marked))
-    )
+    wanted = (*plan.frames, *(m[0] for m in plan.marked))
+    path = unbroken_path(recording.name, tracked, needs_all=bool(wanted) or plan.square is not None)
+    chosen = choose(path, recording.times, plan.keyframes, wanted)
     return _until_at_rest(recording, calibration, make_fact, plan, say, start, chosen)
 
 

@@ -21,11 +21,13 @@ from prism_vo.datasets.source import Sequence as Recording
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.optics.calibration import Calibration
 from prism_vo.pipeline import RunResult
+from prism_vo.trajectory import Trajectory
 
 FEWEST_FRAMES = 5
 FEWEST_POINTS = 100
 LARGEST_OFFSET = 0.1  # of the pitch that centres may be off, RMS
 MOST_LOST = 0.3  # of the frames
+LEAST_PART = 40  # frames of an unbroken part that a calibration may do with
 LEAST_PARALLAX = 2.0  # raw px that points move against each other, beside what turning explains
 LEAST_FLOW = 2.0  # raw px
 LEAST_RELIEF = 0.03  # spread of inverse depth over its median
@@ -47,9 +49,13 @@ def check_frames(recording: Recording) -> None:
         raise InputError(f"{recording.name}: holds decoded frames; a calibration needs raw images.")
 
 
-def check_run(name: str, result: RunResult) -> None:
-    """The odometry must have come through."""
+def unbroken_path(name: str, result: RunResult, needs_all: bool) -> Trajectory:
+    """The odometry must have come through, or through a part that is long enough; ``needs_all``: the fact may be
+    elsewhere."""
     frames = len(result.reports)
+    longest = result.trajectory.in_segment(result.trajectory.largest_segment)
+    if result.segments > 1 and len(longest) >= LEAST_PART and not needs_all:
+        return longest
     if result.lost > MOST_LOST * frames or len(result.trajectory) < FEWEST_FRAMES:
         raise DegenerateError(
             f"{name}: {result.lost} of {frames} frames could not be followed, so no camera can be found; record "
@@ -60,6 +66,7 @@ def check_run(name: str, result: RunResult) -> None:
             f"{name}: tracking broke off and began again, so that the parts do not belong together; give one part "
             "with --start and --frames."
         )
+    return result.trajectory
 
 
 def check_grid(name: str, calibration: Calibration, images: Sequence[NDArray[Any]]) -> None:
