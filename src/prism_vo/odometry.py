@@ -169,7 +169,7 @@ class Odometry:
             undecided = not self.window.focus_is_settled or self.window.is_young
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates(), view, track.covered)
+            self.window.adopt(candidates(), view)
         self._track_against_newest(posed.frame, change)
         return change.report
 

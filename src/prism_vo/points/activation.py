@@ -18,16 +18,26 @@ MARGIN = 4  # px from the border of the newest keyframe: the pattern must fit
 
 
 def choose_candidates(
-    plane: Pinhole, hosts: HostFrames, c: Candidates, points: Points, spacing: int, quality: float
+    plane: Pinhole,
+    hosts: HostFrames,
+    c: Candidates,
+    points: Points,
+    spacing: int,
+    quality: float,
+    hidden: Mask | None = None,
 ) -> tuple[NDArray[np.intp], Mask]:
-    """Candidates to activate now (those with depth first, ``spacing`` px apart), and which of all are kept waiting."""
+    """Candidates to activate now (those with depth first, ``spacing`` px apart), and which of all are kept waiting.
+
+    ``hidden``: candidates (N,) that something covers in the newest keyframe; they wait.
+    """
     newest = len(hosts) - 1
     projected, active = (project_into(plane, hosts, newest, each) for each in (c, points))
     seen, visible = projected.inside(plane, MARGIN), active.inside(plane, MARGIN)
     occupied = np.zeros((plane.height, plane.width), np.bool_)
     occupied[active.y[visible].astype(int), active.x[visible].astype(int)] = True
     older = c.host < newest
-    order = np.flatnonzero(older & seen & _is_ready(plane, hosts, c, quality))
+    ready = older & seen & _is_ready(plane, hosts, c, quality)
+    order = np.flatnonzero(ready if hidden is None else ready & ~hidden)
     order = order[np.argsort(c.kind[order], kind="stable")]
     chosen = np.zeros(len(order), np.bool_)
     _spread(occupied, projected.x[order], projected.y[order], spacing, chosen)

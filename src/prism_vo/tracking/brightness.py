@@ -179,6 +179,10 @@ class ZoneAgreement:
     share: float  # of the judged zones, those that show the same
     covered: Mask  # (ZONES²,): those that do not
 
+    def joined(self, other: ZoneAgreement) -> ZoneAgreement:
+        """Zones that one of the two has found."""
+        return ZoneAgreement(min(self.share, other.share), self.covered | other.covered)
+
     def uncovered(self, x: Array | Floats, y: Array | Floats, level: Pinhole) -> Mask:
         """Which pixels (N,) of a level lie in no covered zone."""
         return np.asarray(~self.covered[zone_of(x, y, level)])

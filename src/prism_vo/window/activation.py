@@ -11,6 +11,7 @@ from prism_vo.points.activation import choose_candidates
 from prism_vo.points.records import Candidates, Points
 from prism_vo.window.contents import WindowContents
 from prism_vo.window.depths import solve_depths
+from prism_vo.window.hidden import in_covered_zones, without_hidden
 
 ITERATIONS = 3  # over a candidate's own depth, before it may join
 FEW, MANY = 0.8, 1.0  # of the wanted number of active points, at which the spacing changes
@@ -36,14 +37,19 @@ class Spacing:
 def activate(window: WindowContents, spacing: Spacing) -> int:
     """Bring candidates that are ready into the energy; returns how many."""
     c = window.candidates
+    plane, hosts, newest = window.plane, window.hosts, window.keyframes[-1]
+    hidden = None
+    if newest.covered is not None:
+        hidden = in_covered_zones(plane, hosts, c, newest.pose, newest.covered)
     picked, stay = choose_candidates(
-        window.plane, window.hosts, c, window.points, spacing.pixels, window.config.quality
+        plane, hosts, c, window.points, spacing.pixels, window.config.quality, hidden
     )
     window.candidates = c.take(stay)
     if len(picked) == 0:
         return 0
     some = c.take(picked)
     points = Points.from_candidates(some, some.inv_depth, len(window.keyframes))
+    points = without_hidden(plane, hosts, window.keyframes, points)
     terms = window.photometric(points).with_held_lens, window.depth(points)
     solved = solve_depths(*terms, window.state(points), ITERATIONS, window.least_curvature())
     fresh = solved.points.take(solved.good)

@@ -15,6 +15,7 @@ from prism_vo.optics.focus import FocusModel
 from prism_vo.optics.lens import LENS, LensModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
+from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedFrame
 from prism_vo.window.balance import EtaBalance
 from prism_vo.window.energy import WindowEnergy
@@ -65,8 +66,13 @@ class WindowContents:
         self.first_id = self.next_id = first_id
         self.origin = np.zeros(3)  # centre of the first keyframe
 
-    def insert(self, posed: PosedFrame, fixed: bool = False) -> None:
-        """Put a keyframe at the end of the window; every active point gets a residual to it."""
+    def insert(
+        self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None
+    ) -> None:
+        """Put a keyframe at the end of the window; every active point gets a residual to it.
+
+        ``covered``: zones of it in which something covers the scene.
+        """
         frame, slot = posed.frame, self._free_slot()
         if self.next_id == self.first_id:
             self.origin = se3.inverse(posed.T_view_world)[:3, 3]
@@ -82,6 +88,7 @@ class WindowContents:
                 posed.affine,
                 posed.affine,
                 fixed,
+                covered=covered,
             )
         )
         self.next_id += 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Mask
 from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
-from prism_vo.points.pattern import IN, OUTLIER
+from prism_vo.points.pattern import IN, NONE, OUTLIER
 from prism_vo.points.projection import project_into
-from prism_vo.points.records import HostFrames, Points
+from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.tracking.brightness import ZONES, ZoneAgreement, zone_of
+from prism_vo.window.keyframe import Keyframe
 
 LEAST_OF_ZONE = 10  # points that a zone is judged by
 GOOD_ZONES = (
@@ -24,11 +26,36 @@ WORSE_ZONE = 0.5  # times that: a zone that shows something else
 
 
 def in_covered_zones(
-    plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array, covered: ZoneAgreement
+    plane: Pinhole,
+    hosts: HostFrames,
+    points: Points | Candidates,
+    T_view_world: Array,
+    covered: ZoneAgreement,
 ) -> Mask:
     """Which points (N,) lie in a covered zone of a frame at a pose."""
     x, y = _places(plane, hosts, points, T_view_world)
     return np.asarray(~covered.uncovered(x, y, plane))
+
+
+def hidden_residuals(
+    plane: Pinhole, hosts: HostFrames, keyframes: Sequence[Keyframe], points: Points
+) -> Mask:
+    """Which residuals (N, K) of points lie in covered zones of the window's keyframes."""
+    hidden = np.zeros((len(points), len(keyframes)), np.bool_)
+    for n, keyframe in enumerate(keyframes):
+        if keyframe.covered is not None:
+            hidden[:, n] = in_covered_zones(plane, hosts, points, keyframe.pose, keyframe.covered)
+    return hidden
+
+
+def without_hidden(
+    plane: Pinhole, hosts: HostFrames, keyframes: Sequence[Keyframe], points: Points
+) -> Points:
+    """Points that have no residual where something covers them."""
+    if not len(points) or all(k.covered is None for k in keyframes):
+        return points
+    hidden = hidden_residuals(plane, hosts, keyframes, points)
+    return replace(points, residual_status=np.where(hidden, NONE, points.residual_status))
 
 
 def zones_that_do_not_fit(
@@ -50,7 +77,9 @@ def zones_that_do_not_fit(
     return ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered) if covered.any() else None
 
 
-def _places(plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array) -> tuple[Array, Array]:
+def _places(
+    plane: Pinhole, hosts: HostFrames, points: Points | Candidates, T_view_world: Array
+) -> tuple[Array, Array]:
     poses = np.concatenate([hosts.T_view_world, T_view_world[None]])
     seen = project_into(plane, replace(hosts, T_view_world=poses), -1, points)
     return np.nan_to_num(seen.x), np.nan_to_num(seen.y)

@@ -10,6 +10,7 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.tracking.brightness import ZoneAgreement
 
 BLOCK = 8  # numbers of a keyframe: (translation, rotation) tangent of T_view_world, a, b
 POSE = 6  # of them those of the pose
@@ -37,6 +38,7 @@ class Keyframe:
     delta: Array = field(default_factory=lambda: np.zeros(BLOCK))
     in_prior: bool = False
     covariance: Array | None = None  # (6, 6) of the pose (left tangent, m and rad)
+    covered: ZoneAgreement | None = None  # zones in which something covers the scene; nothing is learnt from them
 
     @cached_property
     def pose(self) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
-from prism_vo.points.pattern import IN
+from prism_vo.points.pattern import IN, NONE
 from prism_vo.points.records import Points
 from prism_vo.window.keyframe import Keyframe
 
@@ -27,11 +27,11 @@ def choose_leaving(keyframes: Sequence[Keyframe], points: Points, most: int) -> 
     count = len(keyframes)
     leaving: list[int] = []
     for k in range(count - KEPT_ALWAYS):
-        own = points.host == k
-        seen = int((points.residual_status[own, -1] == IN).sum())
-        total = int(own.sum())
+        status = points.residual_status[points.host == k, -1]
+        seen, hidden = int((status == IN).sum()), int((status == NONE).sum())
+        judged = len(status) - hidden  # what something covers may come back
         log_ratio = abs(keyframes[-1].affine[0] - keyframes[k].affine[0])
-        hardly = seen < LEAST_VISIBLE * total or total == 0
+        hardly = seen < LEAST_VISIBLE * judged or len(status) == 0
         if (hardly or log_ratio > LARGEST_BRIGHTNESS) and count - len(leaving) > FEWEST:
             leaving.append(k)
     centres = np.array([se3.inverse(f.pose)[:3, 3] for f in keyframes])

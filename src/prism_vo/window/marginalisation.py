@@ -27,10 +27,13 @@ class LeavingPoints:
 
 
 def choose_points(points: Points, leaving: list[int], least_curvature: float) -> LeavingPoints:
-    """Points of keyframes that leave, and points that the newest keyframes do not see any more."""
+    """Points of keyframes that leave, and points that the newest keyframes do not see any more.
+
+    Where something covers the scene (NONE) a point waits: it comes out again, and shows until then what is covered.
+    """
     count = points.residual_status.shape[1]
     recent = points.residual_status[:, max(count - RECENT, 0) :]
-    unseen = np.all(recent != IN, axis=1) & (points.host < count - RECENT) & (count > RECENT)
+    unseen = np.all((recent != IN) & (recent != NONE), axis=1) & (points.host < count - RECENT) & (count > RECENT)
     gone = np.isin(points.host, leaving) | unseen
     inside = (points.residual_status == IN).sum(1)
     known = (points.inlier_count >= LEAST_INLIERS) & (inside >= 1) & (points.curvature > least_curvature)

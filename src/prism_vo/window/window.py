@@ -12,8 +12,7 @@ from prism_vo.config import WindowConfig
 from prism_vo.linear.quantile import quantile
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.finished import FinishedPoints
-from prism_vo.points.pattern import IN, NONE, OUTSIDE
-from prism_vo.points.projection import project_into
+from prism_vo.points.pattern import IN, OUTSIDE
 from prism_vo.points.records import Candidates, Points
 from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.brightness import ZoneAgreement
@@ -26,7 +25,7 @@ from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.focus_step import focus_step
 from prism_vo.window.focus_watch import LEAST_KEYFRAMES, FocusEstimate, FocusWatch, honest_sigma
-from prism_vo.window.hidden import in_covered_zones, zones_that_do_not_fit
+from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
 from prism_vo.window.locate import Located, locate
@@ -74,12 +73,13 @@ class Window(WindowContents):
         ``covered``: zones of it in which something covers the scene; nothing is learnt from them.
         ``for_places``: keyframes that leave, and the step to this one, are described for finding places again.
         """
-        self.insert(posed)
+        self.insert(posed, covered=covered)
         activated = self._activate()
-        if covered is not None and len(self.points):
-            self._leave_out(covered)
+        self.points = without_hidden(self.plane, self.hosts, self.keyframes, self.points)
         depth = self.depth(self.points)
         solved = self._minimise(depth)
+        if self._finds_more_covered():
+            solved = self._minimise(depth)
         self._learn(solved, depth)
         reduced = solved.system.reduced()
         agreement = depth_agreement(self, self.focus_since)
@@ -205,12 +205,17 @@ class Window(WindowContents):
         self.spacing = self.spacing.adapted(len(self.points), self.config.points)
         return activate(self, self.spacing)
 
-    def _leave_out(self, covered: ZoneAgreement) -> None:
-        """Points that would lie in a covered zone of the newest keyframe have no residual there."""
-        seen = project_into(self.plane, self.hosts, len(self.keyframes) - 1, self.points)
-        status = self.points.residual_status.copy()
-        status[~covered.uncovered(seen.x, seen.y, self.plane), -1] = NONE
-        self.points = replace(self.points, residual_status=status)
+    def _finds_more_covered(self) -> bool:
+        """Whether the points show zones of the newest keyframe to be covered that its track could not know of: those
+        that were covered in its reference, too."""
+        newest, poses = self.keyframes[-1], (self.plane, self.hosts, self.points)
+        found = zones_that_do_not_fit(*poses, newest.pose, self.points.residual_status[:, -1])
+        if found is None:
+            return False
+        covered = found if newest.covered is None else newest.covered.joined(found)
+        self.keyframes[-1] = replace(newest, covered=covered)
+        self.points = without_hidden(self.plane, self.hosts, self.keyframes, self.points)
+        return True
 
     def _minimise(self, depth: DepthTerm | None) -> Solved:
         """Minimise the window's energy and take the result over."""
@@ -275,11 +280,12 @@ class Window(WindowContents):
 
     # --- candidates ------------------------------------------------------------------------------------------
 
-    def adopt(self, new: Candidates, view: FocusedView, covered: ZoneAgreement | None = None) -> None:
+    def adopt(self, new: Candidates, view: FocusedView) -> None:
         """Candidates selected in the newest keyframe, whose depths were computed with ``view``.
 
-        Those in ``covered`` zones lie on something that may move: they are left out.
+        Those in covered zones lie on something that may move: they are left out.
         """
+        covered = self.keyframes[-1].covered
         if covered is not None:
             new = new.take(covered.uncovered(new.u, new.v, self.plane))
         new = seen_in(new, view, self.view)
