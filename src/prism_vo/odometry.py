@@ -30,6 +30,7 @@ from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.common_light import brightness_of, divided, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
@@ -121,10 +122,11 @@ class Odometry:
             self.window.began = self.window.next_id
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track)
-        due = wants_keyframe(track, self.motion, self.config.track)
+        posed, even = self._in_common_light(posed, track)
+        due = wants_keyframe(even, self.motion, self.config.track)
         starting = self.variant.is_starting(self.window)
         if starting:
-            posed = self._improve_start(posed, track, last=due)
+            posed = self._improve_start(posed, even, last=due)
         if due:
             return self._report(frame, "keyframe", track, self._add_keyframe(posed, track), verdict)
         if not starting and track.covered is None:  # what covers the scene would mislead searches
@@ -132,6 +134,14 @@ class Odometry:
                 self.window.trace(posed)
         self.map.record_between(posed, self.window.keyframes[-1], track.covered)
         return self._report(frame, "ok", track, None, verdict)
+
+    def _in_common_light(self, posed: PosedFrame, track: Track) -> tuple[PosedFrame, Track]:
+        """A frame and its track at the brightness of the map."""
+        gain = brightness_of(posed, self.window.first_exposure)
+        if gain == 1.0:
+            return posed, track
+        with self.watch("pyramid"):
+            return divided(posed, gain, self.tracker.pyramid), track_divided(track, gain)
 
     def keep_in(self, store: Store) -> None:
         """What is needed at the end of a run alone lies there from now on, not in memory."""
@@ -259,8 +269,9 @@ class Odometry:
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
         if found is not None:
             self.window.began = self.window.next_id
-            self.motion = self.motion.recovered(found.track)
-            mapping = self._add_keyframe(found.posed, found.track)
+            self.motion = self.motion.recovered(found.posed, found.track)
+            posed, even = self._in_common_light(found.posed, found.track)
+            mapping = self._add_keyframe(posed, even)
             return self._report(frame, "recovered", found.track, mapping, found.verdict)
         place = self._recognised(frame)
         if place is not None:

@@ -87,13 +87,20 @@ def test_after_a_loss_the_pose_stays_and_the_step_is_forgotten() -> None:
 def test_at_a_keyframe_brightness_is_measured_anew_and_the_step_goes_on() -> None:
     before = on_the_way()
     optimised = se3.exp(np.full(6, 1e-3)) @ HERE
-    motion = before.at_keyframe(optimised, 0.03)
+    motion = before.at_keyframe(optimised, before.exposure)
     np.testing.assert_array_equal(motion.T_view_world, optimised)
-    assert motion.brightness == Brightness() and motion.exposure == 0.03 and motion.first_rms is None
+    assert motion.brightness == Brightness() and motion.exposure == before.exposure and motion.first_rms is None
     assert same(before, motion, "step", "lost")
     assert motion.expected == before.expected.at_gain(
         before.brightness.gain
     )  # in grey levels of the new reference
+
+
+def test_a_keyframe_made_darker_has_another_exposure_and_darker_residuals() -> None:
+    before = on_the_way()
+    motion = before.at_keyframe(HERE, before.exposure / 2.0)
+    assert motion.expected == before.expected.at_gain(before.brightness.gain / 2.0)
+    assert motion.brightness_at(before.exposure).gain == pytest.approx(2.0)  # the next frame is as bright as it was
 
 
 def test_a_better_pose_changes_nothing_else() -> None:
@@ -105,11 +112,12 @@ def test_a_better_pose_changes_nothing_else() -> None:
 
 def test_when_recovered_the_loss_is_over_and_the_step_unknown() -> None:
     before = on_the_way()
-    motion = before.recovered(tracked(6.0, 7.0))
+    motion = before.recovered(posed_at(HERE), tracked(6.0, 7.0))
     np.testing.assert_array_equal(motion.step, np.eye(4))
     assert motion.lost == 0 and motion.expected == Expected(6.0, 7.0)
     assert motion.brightness == tracked(6.0, 7.0).brightness
-    assert same(before, motion, "T_view_world", "exposure", "first_rms")
+    assert motion.exposure == posed_at(HERE).frame.exposure
+    assert same(before, motion, "T_view_world", "first_rms")
 
 
 def test_events_leave_the_motion_they_start_from_alone() -> None:
@@ -117,7 +125,7 @@ def test_events_leave_the_motion_they_start_from_alone() -> None:
     before.after(posed_at(STEP @ HERE), tracked(1.0, 1.0))
     before.after_loss()
     before.at_keyframe(np.eye(4), 1.0)
-    before.recovered(tracked(1.0, 1.0))
+    before.recovered(posed_at(HERE), tracked(1.0, 1.0))
     names = ("T_view_world", "step", "brightness", "exposure", "expected", "first_rms", "lost")
     assert same(before, untouched, *names)
     with pytest.raises(AttributeError):

@@ -47,6 +47,7 @@ ROOMS = frozenset(
         ),
     }
 )
+AS_IT_CAME = -1  # number of a focused image that is the recording's own
 PYTHON = {
     "builtins": ("set", "frozenset", "slice", "range", "complex", "bytearray"),
     "collections": ("deque", "OrderedDict", "Counter"),
@@ -59,7 +60,7 @@ class _Writer(pickle.Pickler):
     def __init__(self, file: BytesIO, shared: dict[str, object]) -> None:
         super().__init__(file, protocol=5)
         self._names = {id(value): name for name, value in shared.items()}
-        self._written: set[int] = set()
+        self._written: dict[int, int] = {}  # focused images: identity → number
 
     def persistent_id(self, value: Any) -> Any:
         """What stands for a value; None: the value itself."""
@@ -68,19 +69,27 @@ class _Writer(pickle.Pickler):
         if isinstance(value, RawFrame):
             return ("source", value.index)
         if isinstance(value, Frame):
-            return ("frame", value.index, self._focused(value))
+            return ("frame", value.index, *self._focused(value))
         return None
 
     def reducer_override(self, value: Any) -> Any:
         """Values of NumPy in a form that is checked when it is read."""
         return plain_arrays.reduced(value)
 
-    def _focused(self, frame: Frame) -> DecodedFrame | None:
-        """The focused image, once; the pyramid is made of it again."""
-        if frame.focused is frame.source or frame.index in self._written:
-            return None
-        self._written.add(frame.index)
-        return replace(frame.focused, picture=None)  # colour is made when a keyframe is, and only then
+    def _focused(self, frame: Frame) -> tuple[int, DecodedFrame | None]:
+        """Number of the focused image, and the image itself, once; the pyramid is made of it again.
+
+        A frame may be there twice: as it came in, and evened or in the light of the map.
+        """
+        if frame.focused is frame.source:
+            return AS_IT_CAME, None
+        known = self._written.get(id(frame.focused))
+        if known is not None:
+            return known, None
+        number = self._written[id(frame.focused)] = len(self._written)
+        return number, replace(
+            frame.focused, picture=None
+        )  # colour is made when a keyframe is, and only then
 
 
 class _Reader(pickle.Unpickler):
@@ -94,7 +103,7 @@ class _Reader(pickle.Unpickler):
         super().__init__(BytesIO(data))
         self._shared, self._source, self._pyramid = shared, source, pyramid
         self._sources: dict[int, InputFrame] = {}
-        self._frames: dict[int, Frame] = {}
+        self._frames: dict[tuple[int, int], Frame] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """Only what holds state."""
@@ -117,7 +126,7 @@ class _Reader(pickle.Unpickler):
         if kind == "source":
             return self._frame_of_recording(which)
         if kind == "frame":
-            return self._whole_frame(which, key[2])
+            return self._whole_frame(which, key[2], key[3])
         raise pickle.UnpicklingError("an unknown reference")
 
     def _frame_of_recording(self, index: int) -> InputFrame:
@@ -125,13 +134,13 @@ class _Reader(pickle.Unpickler):
             self._sources[index] = self._source(index)
         return self._sources[index]
 
-    def _whole_frame(self, index: int, focused: DecodedFrame | None) -> Frame:
-        if index not in self._frames:
+    def _whole_frame(self, index: int, number: int, focused: DecodedFrame | None) -> Frame:
+        if (index, number) not in self._frames:
             source = self._frame_of_recording(index)
             image = focused if focused is not None else source
             assert isinstance(image, DecodedFrame)
-            self._frames[index] = Frame.of(source, image, self._pyramid(image))
-        return self._frames[index]
+            self._frames[index, number] = Frame.of(source, image, self._pyramid(image))
+        return self._frames[index, number]
 
 
 def to_bytes(state: object, shared: dict[str, object]) -> bytes:

@@ -46,13 +46,16 @@ class Motion:
         return replace(self, step=np.eye(4), lost=self.lost + 1)
 
     def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
-        """The last frame became the reference, and its pose was optimised; residuals are now in its grey levels."""
+        """The last frame became the reference, and its pose was optimised; residuals are now in its grey levels.
+
+        ``exposure``: another one than it was taken with, if its image was made brighter or darker.
+        """
         return replace(
             self,
             T_view_world=T_view_world,
             brightness=Brightness(),
             exposure=exposure,
-            expected=self.expected.at_gain(self.brightness.contrast),
+            expected=self.expected.at_gain(self.brightness_at(exposure).contrast),
             first_rms=None,
         )
 
@@ -64,10 +67,16 @@ class Motion:
         """All lengths were wrong by a factor; the pose itself is about to be replaced."""
         return replace(self, step=se3.scaled(self.step, np.zeros(3), factor))
 
-    def recovered(self, track: Track) -> Motion:
+    def recovered(self, posed: PosedFrame, track: Track) -> Motion:
         """A pose was found again, against an older keyframe: where the frame came from is not known."""
-        expected = track.expected_next(self.expected)
-        return replace(self, step=np.eye(4), brightness=track.brightness, expected=expected, lost=0)
+        return replace(
+            self,
+            step=np.eye(4),
+            brightness=track.brightness,
+            exposure=posed.frame.exposure,
+            expected=track.expected_next(self.expected),
+            lost=0,
+        )
 
     def brightness_at(self, exposure: float) -> Brightness:
         """What the brightness of a frame of this exposure against the reference should be."""
