@@ -89,7 +89,9 @@ def test_at_a_keyframe_brightness_is_measured_anew_and_the_step_goes_on() -> Non
     optimised = se3.exp(np.full(6, 1e-3)) @ HERE
     motion = before.at_keyframe(optimised, before.exposure)
     np.testing.assert_array_equal(motion.T_view_world, optimised)
-    assert motion.brightness == Brightness() and motion.exposure == before.exposure and motion.first_rms is None
+    assert (
+        motion.brightness == Brightness() and motion.exposure == before.exposure and motion.first_rms is None
+    )
     assert same(before, motion, "step", "lost")
     assert motion.expected == before.expected.at_gain(
         before.brightness.gain
@@ -100,7 +102,9 @@ def test_a_keyframe_made_darker_has_another_exposure_and_darker_residuals() -> N
     before = on_the_way()
     motion = before.at_keyframe(HERE, before.exposure / 2.0)
     assert motion.expected == before.expected.at_gain(before.brightness.gain / 2.0)
-    assert motion.brightness_at(before.exposure).gain == pytest.approx(2.0)  # the next frame is as bright as it was
+    assert motion.brightness_at(before.exposure).gain == pytest.approx(
+        2.0
+    )  # the next frame is as bright as it was
 
 
 def test_a_better_pose_changes_nothing_else() -> None:

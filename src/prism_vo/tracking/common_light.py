@@ -20,7 +20,7 @@ from prism_vo.types import Frame, PosedFrame
 
 
 def brightness_of(posed: PosedFrame, exposure: float) -> float:
-    """Gain of a frame against the first keyframe of its map, which was exposed for ``exposure``; 1 if about the same."""
+    """Gain of a frame against the first keyframe of its map, exposed for ``exposure``; 1 if about the same."""
     gain = float(np.exp(posed.affine[0])) * posed.frame.exposure / exposure
     if abs(np.log(gain)) <= SAME_LIGHT:
         return 1.0

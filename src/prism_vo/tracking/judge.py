@@ -103,9 +103,7 @@ class Judge:
     @staticmethod
     def doubts(track: Track, motion: Motion) -> bool:
         """Whether a frame fits worse than the last good ones, or there are none yet."""
-        usual = motion.expected.rms
-        worse = not np.isfinite(usual) or track.relative_rms > USUAL_RESIDUAL * usual
-        return worse or not track.ok or track.brightness.zones < COVERED
+        return Judge._is_unusual(track, motion) or not track.ok or track.brightness.zones < COVERED
 
     def __call__(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
@@ -114,7 +112,7 @@ class Judge:
         zones, usual = track.brightness.zones, motion.expected.rms
         fit = min(1.0, usual / max(track.relative_rms, 1e-6))
         quality = float(zones * fit)
-        unusual = track.relative_rms > USUAL_RESIDUAL * usual
+        unusual = self._is_unusual(track, motion)
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
@@ -141,13 +139,18 @@ class Judge:
             track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6))
         )
         predicted = self._predicted(frame, reference, track)
-        unusual = track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+        unusual = self._is_unusual(track, motion)
         if unusual and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, "Measured depth contradicts the pose.")
         return Verdict(quality * (depth.agreeing if depth.has_a_say else 1.0))
+
+    @staticmethod
+    def _is_unusual(track: Track, motion: Motion) -> bool:
+        """Whether a frame fits worse than the last good ones, or there are none to compare it with."""
+        return not motion.expected.is_known or track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
 
     @staticmethod
     def _partly(track: Track) -> bool:

@@ -20,6 +20,11 @@ class Expected:
     rms: float = np.inf
     coarse_rms: float = 0.0  # on the coarsest level
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there was such a track."""
+        return bool(np.isfinite(self.rms))
+
     def at_gain(self, gain: float) -> Expected:
         """The same against a reference that is brighter by a factor."""
         return Expected(gain * self.rms, gain * self.coarse_rms)

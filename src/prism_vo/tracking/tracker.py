@@ -62,9 +62,12 @@ class Tracker:
         return Reference.of(keyframe, pyramid or self.pyramid(keyframe.image))
 
     def track(self, frame: Frame, reference: Reference, motion: Motion) -> Track:
-        """Follow the camera's motion; where that fails, look for small rotations and for any gain, too."""
+        """Follow the camera's motion; where that fails, look for small rotations and for any gain, too.
+
+        Of the first frame of a map neither a motion is known nor what fits well: all of them are tried.
+        """
         lights = self.lights(frame, reference, motion.brightness_at(frame.exposure))
-        plain = motion.guesses(reference.T_view_world, rotations=False)
+        plain = motion.guesses(reference.T_view_world, rotations=not motion.expected.is_known)
         track = self.align(frame.pyramid, reference, plain, lights, motion.expected)
         if track.ok:
             return track
@@ -97,7 +100,7 @@ class Tracker:
             good = self._believable(result)
             if best is None or (good, -result.rms) > (ok, -best.rms):
                 best, ok = result, good
-            if ok and best.rms < USUAL_RMS * expected.rms:
+            if ok and expected.is_known and best.rms < USUAL_RMS * expected.rms:
                 break
         assert best is not None
         covered = None

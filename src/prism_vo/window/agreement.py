@@ -21,6 +21,8 @@ from prism_vo.window.contents import WindowContents
 LEAST_POINTS = 60
 LEAST_KEYFRAMES = 3  # beside its host that a point is seen in … and so in the window
 LARGEST_RELATIVE_SIGMA = 0.08  # of q from parallax: beyond it the error is not Gaussian in q
+LARGEST_STEP = 0.5  # of the logarithm of a factor
+LARGEST_FACTOR = 5.0  # by which a wrong focus may have changed distances
 HUBER = 2.0  # σ
 ITERATIONS = 6
 
@@ -116,7 +118,10 @@ def _fit(window: WindowContents, seen: Observations) -> DepthAgreement:
 
 
 def depth_factor(window: WindowContents, view: FocusedView) -> float:
-    """By which distances from parallax must be multiplied to agree with those measured in a view; 1 if none do both."""
+    """By which distances from parallax must be multiplied to agree with those measured in a view.
+
+    1 where none do both, or where no factor of any camera would make them agree.
+    """
     seen = observations(window, 0)
     log_factor = 0.0
     for _ in range(ITERATIONS if len(seen.q) else 0):
@@ -125,5 +130,6 @@ def depth_factor(window: WindowContents, view: FocusedView) -> float:
         variance = seen.rho_variance + slope**2 * seen.q_variance
         weight = np.minimum(1.0, HUBER / np.maximum(np.abs(difference) / np.sqrt(variance), HUBER)) / variance
         row = -slope * q
-        log_factor += float((weight * row * difference).sum() / (weight * row * row).sum())
-    return float(np.exp(log_factor))
+        step = float((weight * row * difference).sum() / max((weight * row * row).sum(), 1e-12))
+        log_factor += float(np.clip(step, -LARGEST_STEP, LARGEST_STEP))
+    return float(np.exp(log_factor)) if abs(log_factor) < np.log(LARGEST_FACTOR) else 1.0

@@ -67,9 +67,7 @@ class WindowContents:
         self.origin = np.zeros(3)  # centre of the first keyframe
         self.first_exposure = UNKNOWN_EXPOSURE  # its exposure
 
-    def insert(
-        self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None
-    ) -> None:
+    def insert(self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it.
 
         ``covered``: zones of it in which something covers the scene.

@@ -59,10 +59,16 @@ def without_hidden(
 
 
 def zones_that_do_not_fit(
-    plane: Pinhole, hosts: HostFrames, points: Points, T_view_world: Array, status: NDArray[np.int8]
+    plane: Pinhole,
+    hosts: HostFrames,
+    points: Points,
+    T_view_world: Array,
+    status: NDArray[np.int8],
+    least_good: float = 0.0,
 ) -> ZoneAgreement | None:
     """Zones of a frame in which far fewer points fit than in the good ones; None: there are none.
 
+    ``least_good``: share of points that fit in the good ones; below it the pose is wrong, and nothing is covered.
     A reference keyframe that was covered itself says nothing of those zones; the points of older keyframes do.
     """
     judged = np.isin(status, (IN, OUTLIER))
@@ -73,7 +79,10 @@ def zones_that_do_not_fit(
     enough = count >= LEAST_OF_ZONE
     if not enough.any():
         return None
-    covered = enough & (fitting < WORSE_ZONE * quantile(fitting[enough], GOOD_ZONES))
+    good = quantile(fitting[enough], GOOD_ZONES)
+    if good < least_good:
+        return None
+    covered = enough & (fitting < WORSE_ZONE * good)
     return ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered) if covered.any() else None
 
 

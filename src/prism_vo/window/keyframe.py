@@ -38,7 +38,9 @@ class Keyframe:
     delta: Array = field(default_factory=lambda: np.zeros(BLOCK))
     in_prior: bool = False
     covariance: Array | None = None  # (6, 6) of the pose (left tangent, m and rad)
-    covered: ZoneAgreement | None = None  # zones in which something covers the scene; nothing is learnt from them
+    covered: ZoneAgreement | None = (
+        None  # zones in which something covers the scene; nothing is learnt from them
+    )
 
     @cached_property
     def pose(self) -> Array:

@@ -33,7 +33,9 @@ def choose_points(points: Points, leaving: list[int], least_curvature: float) ->
     """
     count = points.residual_status.shape[1]
     recent = points.residual_status[:, max(count - RECENT, 0) :]
-    unseen = np.all((recent != IN) & (recent != NONE), axis=1) & (points.host < count - RECENT) & (count > RECENT)
+    unseen = (
+        np.all((recent != IN) & (recent != NONE), axis=1) & (points.host < count - RECENT) & (count > RECENT)
+    )
     gone = np.isin(points.host, leaving) | unseen
     inside = (points.residual_status == IN).sum(1)
     known = (points.inlier_count >= LEAST_INLIERS) & (inside >= 1) & (points.curvature > least_curvature)

@@ -48,6 +48,7 @@ USUAL_ROOT, QUANTILE_FACTOR = (
     1.5,
 )  # root of the outlier energy: mean of a constant and of this factor · root
 LEAST_RESIDUALS = 20  # that a quantile is taken of
+LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
 
 class Window(WindowContents):
@@ -209,7 +210,7 @@ class Window(WindowContents):
         """Whether the points show zones of the newest keyframe to be covered that its track could not know of: those
         that were covered in its reference, too."""
         newest, poses = self.keyframes[-1], (self.plane, self.hosts, self.points)
-        found = zones_that_do_not_fit(*poses, newest.pose, self.points.residual_status[:, -1])
+        found = zones_that_do_not_fit(*poses, newest.pose, self.points.residual_status[:, -1], LEAST_GOOD)
         if found is None:
             return False
         covered = found if newest.covered is None else newest.covered.joined(found)
