@@ -23,6 +23,32 @@ def test_slope_is_kept_where_nothing_can_be_matched() -> None:
     assert focus.of(0, lambda: np.full(50, np.nan)) == pytest.approx(0.3)
 
 
+def test_few_matches_are_not_the_scene_and_the_next_frame_is_looked_at() -> None:
+    focus = FocusSlope(0.3, radius=10.0)
+    scene, cloth = np.full(90, 0.4), np.full(26, 0.22)
+    assert focus.of(0, lambda: scene) == pytest.approx(0.4)
+    for k in range(30):  # three seconds in a pocket
+        assert focus.of(LOOK_EVERY + k, lambda: cloth) == pytest.approx(0.4)
+    assert focus.of(LOOK_EVERY + 30, lambda: np.full(80, 0.45)) == pytest.approx(0.45)
+
+
+def test_a_scene_with_less_to_match_is_followed_after_a_while() -> None:
+    focus = FocusSlope(0.3, radius=10.0)
+    assert focus.of(0, lambda: np.full(90, 0.4)) == pytest.approx(0.4)
+    assert focus.of(60, lambda: np.full(30, 0.5)) == pytest.approx(0.4)
+    slopes = [focus.of(61 + k, lambda: np.full(30, 0.5)) for k in range(80)]
+    assert slopes[0] == pytest.approx(0.4) and slopes[-1] == pytest.approx(0.5)
+
+
+def test_a_slope_goes_on_where_it_was() -> None:
+    first, second = FocusSlope(0.3, radius=10.0), FocusSlope(0.3, radius=10.0)
+    first.of(0, lambda: np.full(90, 0.4))
+    first.of(LOOK_EVERY, lambda: np.full(20, 0.2))
+    second.state = first.state
+    for focus in (first, second):
+        assert focus.of(LOOK_EVERY + 1, lambda: np.full(40, 0.2)) == pytest.approx(0.4)
+
+
 def test_looks_all_over_the_image() -> None:
     grid = look_grid(320, 200)
     assert grid.min() >= 0 and grid[:, 0].max() < 320 and grid[:, 1].max() < 200

@@ -62,20 +62,20 @@ class Progress:
         default_factory=list
     )  # frames the decoder learnt something from: one of each kind
     kinds: list[int] = field(default_factory=list)  # dimensions of those
-    memory: tuple[float, int | None] | None = None  # of the decoder
+    memory: tuple[float, int | None, float] | None = None  # of the decoder
 
     @classmethod
     def of(cls, marker: dict[str, Any], names: list[str], out: Path) -> Progress:
         """What a marker says, if the files are there."""
         try:
-            slope, looked = marker["memory"]
+            slope, looked, matches = marker["memory"]
             found = cls(
                 int(marker["done"]),
                 [int(k) for k in marker["left_out"]],
                 [str(p) for p in marker["problems"]],
                 [int(k) for k in marker["learnt"]],
                 [int(k) for k in marker["kinds"]],
-                (float(slope), None if looked is None else int(looked)),
+                (float(slope), None if looked is None else int(looked), float(matches)),
             )
         except (KeyError, TypeError, ValueError):
             return cls()

@@ -98,8 +98,8 @@ class Decoder(Sensor):
 
     variance_power = SPREAD_POWER
 
-    def memory(self) -> tuple[float, int | None]:
-        """The slope in use, and when it was looked at."""
+    def memory(self) -> tuple[float, int | None, float]:
+        """The slope in use, when it was looked at, and how many matches the scene has shown."""
         return self._focus_slope.state
 
     def learned(self) -> Learned:
@@ -108,7 +108,7 @@ class Decoder(Sensor):
             dict(self._light.known), self._noise, self.grid_watch.reference, self.grid_watch.agreeing
         )
 
-    def remember(self, memory: tuple[float, int | None], learned: Learned) -> None:
+    def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
         known, self._noise, self.grid_watch.reference, self.grid_watch.agreeing = learned

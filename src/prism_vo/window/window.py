@@ -43,10 +43,7 @@ from prism_vo.window.uncertainty import (
 )
 
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
-USUAL_ROOT, QUANTILE_FACTOR = (
-    26.0,
-    1.5,
-)  # root of the outlier energy: mean of a constant and of this factor · root
+USUAL_ROOT, QUANTILE_FACTOR = 26.0, 1.5  # root of the outlier energy: mean of one and of the other · root
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
