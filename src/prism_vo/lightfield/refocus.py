@@ -5,7 +5,7 @@ One slope serves the whole image: at the median depth of the scene it loses less
 depth of every pixel, at the wrong depth it loses five. Looking costs more than focusing, so the median is found anew
 only every few frames, and the slope moves only when the image would show it: sharpness must not flicker.
 
-A covered lens shows some false matches as well (of 100 points 6 to 10 in the dark, 26 before cloth, 95 to 100 of a scene).
+A covered lens shows some false matches as well (of 100 points 6 to 10 in the dark, 26 before cloth; a scene 95 to 100).
 Taken for the scene they leave the frames after it out of focus: nothing is recognised in them, or worse, mapped.
 """
 
@@ -21,7 +21,7 @@ from prism_vo.arrays import Array
 LOOK_EVERY = 8  # frames
 GRID = 10  # points a side that are matched to find the median
 LEAST_MATCHES = 10
-LEAST_SHARE = 0.5  # of the matches that the scene has shown; with fewer the slope stays, and the next frame is looked at
+LEAST_SHARE = 0.5  # of the matches that the scene has shown; with fewer the slope stays, and the next frame is tried
 FORGOTTEN = 0.99  # of that number a look: a scene with less to match is followed after some sixty frames
 VISIBLE_SHIFT_PX = 0.2  # of the rim of a micro-image; the slope stays while it would move by less
 
