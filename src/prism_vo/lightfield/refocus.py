@@ -21,7 +21,9 @@ from prism_vo.arrays import Array
 LOOK_EVERY = 8  # frames
 GRID = 10  # points a side that are matched to find the median
 LEAST_MATCHES = 10
-LEAST_SHARE = 0.5  # of the matches that the scene has shown; with fewer the slope stays, and the next frame is tried
+LEAST_SHARE = (
+    0.5  # of the matches that the scene has shown; with fewer the slope stays; the next frame is tried
+)
 FORGOTTEN = 0.99  # of that number a look: a scene with less to match is followed after some sixty frames
 VISIBLE_SHIFT_PX = 0.2  # of the rim of a micro-image; the slope stays while it would move by less
 
