@@ -28,7 +28,7 @@ POINTS, KEYFRAMES = 400, 40
 POSITION_SIGMA, SLOPE_SIGMA = 0.2, 2e-3  # raw px; of h: what is left over in rendered recordings
 # what calibrations of the real turntable find: a 25-mm lens focused near, virtual depths from 2.7 to 4.3
 REAL_OPTICS, REAL_DISTANCE, REAL_DEPTHS = (24.35, 24.48, 0.38), 0.43, (0.34, 0.52)
-REAL_ERRORS = (0.4, 6e-3)
+REAL_ERRORS, REAL_TURN = (0.4, 6e-3), 54.0  # raw px and of h; degrees
 BIAS = 3e-4  # of h between the nearest and the farthest points: what the decoder is off by
 
 
@@ -74,8 +74,8 @@ def geometries() -> list[Geometry]:
             optics = (focal, focal - 0.86, 0.38)
             name = f"turntable of {degrees:g}°, {focal:g} mm"
             out.append(Geometry(name, optics, 2048, 0.0055, turntable(np.deg2rad(degrees)), (0.4, 0.6)))
-    near = turntable(np.deg2rad(34.0), REAL_DISTANCE)
-    name = "turntable of 34°, as the real one"
+    near = turntable(np.deg2rad(REAL_TURN), REAL_DISTANCE)
+    name = f"turntable of {REAL_TURN:g}°, as the real one"
     out.append(Geometry(name, REAL_OPTICS, 2048, 0.0055, near, REAL_DEPTHS, REAL_ERRORS, is_real=True))
     return out
 
