@@ -5,7 +5,7 @@ FOLDER holds recordings of ``prism-vo simulate`` named OPTICS_SEED, and OPTICS_h
 Each starts with f_L and b_L0 5 % too large, B 5 % too small, the principal point in the middle and no distortion.
 Printed: errors of F, w_∞ and κ, depth in the held-out recording against the truth (and with the true camera: what the
 decoder alone is off by), raw reprojection, how many of the true numbers lie inside their 95 % intervals, and all errors
-in σ. ``--sensor-distance`` adds a row with B as the metric fact, ``--halves`` compares the scale of both halves.
+in σ. ``--sensor-distance`` adds a row with B as the metric fact, ``--halves`` rows of both halves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from benchmarks.calibrate_halves import halves, scale_between
 from prism_vo.arrays import Array, Mask
 from prism_vo.batch.numbers import CX, CY, FOCAL, KAPPA, CameraNumbers, W
 from prism_vo.camera_fit.calibrate import calibrate_camera, metric_fit, truth_of
@@ -62,9 +63,7 @@ def main() -> int:
         for path in sorted(p for p in args.folder.glob("*_[0-9]*") if (p / "camera.yaml").is_file()):
             if args.only and path.name not in args.only:
                 continue
-            inside += report(path, args.sensor_distance)
-            if args.halves:
-                print(f"| {path.name}, halves | {halves(path)} | | | | | | | |", flush=True)
+            inside += report(path, args.sensor_distance, args.halves)
     except PrismError as error:
         print(f"benchmarks.calibrate: {error}", file=sys.stderr)
         return error.exit_code
@@ -75,8 +74,8 @@ def main() -> int:
     return 0
 
 
-def report(path: Path, sensor_distance: bool) -> list[bool]:
-    """One row a metric fact; whether each true number lies inside its interval with the first of them."""
+def report(path: Path, sensor_distance: bool, with_halves: bool) -> list[bool]:
+    """One row a metric fact and a half; whether each true number lies inside its interval, B's row left out."""
     recording = open_sequence(path)
     assert isinstance(recording, FileSequence)
     truth = CameraNumbers.of(recording.camera.calibration)
@@ -89,17 +88,22 @@ def report(path: Path, sensor_distance: bool) -> list[bool]:
     if sensor_distance:
         known = metric_fit(fit.adjusted, SensorDistance(truth.optics[2]), fit.indices, fit.start)
         row(f"{path.name}, B known", path, known, recording.camera.calibration)
+    if with_halves:
+        pair = halves(fit)
+        for name, half in zip(("first half", "second half"), pair):
+            found += row(f"{path.name}, {name}", None, half, recording.camera.calibration)
+        print(f"| {path.name}, halves against each other | {scale_between(pair, truth)} | | | | | | | |")
     return found
 
 
-def row(name: str, path: Path, fit: CameraFit, true: Calibration) -> list[bool]:
-    """Print it; whether each true number lies inside its interval."""
+def row(name: str, path: Path | None, fit: CameraFit, true: Calibration) -> list[bool]:
+    """Print it; whether each true number lies inside its interval. ``path``: whose held-out recording is looked at."""
     truth = CameraNumbers.of(true)
     error = fit.numbers.values - truth.values
     found = [abs(float(error[k])) < INTERVAL * float(fit.sigma[k]) for k in JUDGED]
-    held = path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
+    held = path and path.parent / f"{path.name.rsplit('_', 1)[0]}_held"
     depth = ["–", "–"]
-    if held.is_dir():
+    if held and held.is_dir():
         pairs = zip(held_out(held, fit.calibration), with_true_camera(held))
         depth = [f"{found}; true camera: {best}" for found, best in pairs]
     focal, kappa = (100 * error[k] / truth.values[k] for k in (FOCAL, KAPPA))
@@ -182,15 +186,6 @@ def by_thirds(ratio: Array, depth: Array) -> str:
 def with_true_camera(path: Path) -> tuple[str, str]:
     """What the decoder alone is off by."""
     return held_out(path, open_sequence(path).camera.calibration)
-
-
-def halves(path: Path) -> str:
-    """κ from the first half of a recording over that of the second."""
-    recording = open_sequence(path)
-    assert isinstance(recording, FileSequence)
-    start, middle = nominal(recording), len(recording) // 2
-    found = [calibrated(part).numbers.values[KAPPA] for part in (start.part(0, middle), start.part(middle))]
-    return f"κ {100 * (found[0] / found[1] - 1):+.2f} %"
 
 
 if __name__ == "__main__":
