@@ -30,7 +30,7 @@ from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
-from prism_vo.tracking.common_light import brightness_of, divided, track_divided
+from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
@@ -122,7 +122,7 @@ class Odometry:
             self.window.began = self.window.next_id
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track)
-        posed, even = self._in_common_light(posed, track)
+        posed, even = self._in_common_light(posed, track, self.reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track)
         starting = self.variant.is_starting(self.window)
         if starting:
@@ -135,9 +135,11 @@ class Odometry:
         self.map.record_between(posed, self.window.keyframes[-1], track.covered)
         return self._report(frame, "ok", track, None, verdict)
 
-    def _in_common_light(self, posed: PosedFrame, track: Track) -> tuple[PosedFrame, Track]:
+    def _in_common_light(
+        self, posed: PosedFrame, track: Track, reference_exposure: float
+    ) -> tuple[PosedFrame, Track]:
         """A frame and its track at the brightness of the map."""
-        gain = brightness_of(posed, self.window.first_exposure)
+        gain = light_of(track.brightness.gain, posed.frame.exposure, reference_exposure)
         if gain == 1.0:
             return posed, track
         with self.watch("pyramid"):
@@ -270,7 +272,7 @@ class Odometry:
         if found is not None:
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
-            posed, even = self._in_common_light(found.posed, found.track)
+            posed, even = self._in_common_light(found.posed, found.track, found.exposure)
             mapping = self._add_keyframe(posed, even)
             return self._report(frame, "recovered", found.track, mapping, found.verdict)
         place = self._recognised(frame)

@@ -12,7 +12,7 @@ from still_frames import still_frame
 from prism_vo.odometry import Odometry
 from prism_vo.sensor import DecodedSensor
 from prism_vo.tracking.brightness import LEAST_CONTRAST, Brightness
-from prism_vo.tracking.common_light import brightness_of, divided, track_divided
+from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.track import Track
 from prism_vo.types import DecodedFrame, PosedFrame
 
@@ -22,11 +22,17 @@ def posed(log_gain: float, exposure: float = 0.01) -> PosedFrame:
     return PosedFrame(still_frame(small_view(), 3, level, exposure), np.eye(4), np.array([log_gain, 6.0]))
 
 
-def test_brightness_is_that_of_gain_and_exposure_together() -> None:
-    assert brightness_of(posed(np.log(0.5)), 0.01) == pytest.approx(0.5)
-    assert brightness_of(posed(np.log(0.5), 0.03), 0.01) == pytest.approx(1.5)
-    assert brightness_of(posed(0.05), 0.01) == 1.0  # a track bridges that by itself
-    assert brightness_of(posed(np.log(0.01)), 0.01) == LEAST_CONTRAST  # beyond it there is only noise
+def test_light_is_that_of_the_map() -> None:
+    assert light_of(0.5, 0.01, 0.01) == pytest.approx(0.5)  # a step
+    assert light_of(0.52, 0.01, 0.02) == pytest.approx(0.5)  # the reference was divided by 0.5: nothing new
+    assert light_of(1.02, 0.01, 0.02) == 1.0  # the light is back
+    assert light_of(3.0, 0.03, 0.01) == pytest.approx(3.0)  # exposures say the same
+    assert light_of(0.01, 0.01, 0.01) == LEAST_CONTRAST  # beyond it there is only noise
+
+
+def test_small_differences_do_not_add_up() -> None:
+    """Shading makes frames of a long path brighter and brighter, each by a little."""
+    assert all(light_of(gain, 1.0, 1.0) == 1.0 for gain in (0.92, 0.97, 1.05, 1.09))
 
 
 def test_a_frame_that_was_divided_shows_the_same_of_the_map() -> None:

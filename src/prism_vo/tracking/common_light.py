@@ -19,12 +19,16 @@ from prism_vo.tracking.track import Track
 from prism_vo.types import Frame, PosedFrame
 
 
-def brightness_of(posed: PosedFrame, exposure: float) -> float:
-    """Gain of a frame against the first keyframe of its map, exposed for ``exposure``; 1 if about the same."""
-    gain = float(np.exp(posed.affine[0])) * posed.frame.exposure / exposure
-    if abs(np.log(gain)) <= SAME_LIGHT:
-        return 1.0
-    return float(np.clip(gain, LEAST_CONTRAST, LARGEST_GAIN))
+def light_of(gain: float, exposure: float, reference_exposure: float) -> float:
+    """What a frame is to be divided by: its light against that of the map, 1 if it is about the same.
+
+    ``gain``: against a reference that was divided itself, so that its exposure is another than it was. A gain that
+    differs little from that of the reference is no change of light: over many keyframes such differences add up to
+    what shading and reflections do.
+    """
+    same = exposure / reference_exposure
+    light = same if abs(np.log(gain / same)) <= SAME_LIGHT else gain
+    return 1.0 if abs(np.log(light)) <= SAME_LIGHT else float(np.clip(light, LEAST_CONTRAST, LARGEST_GAIN))
 
 
 def divided(posed: PosedFrame, gain: float, pyramid: Callable[[Floats], list[Floats]]) -> PosedFrame:

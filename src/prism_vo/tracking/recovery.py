@@ -30,6 +30,7 @@ class Recovery:
     posed: PosedFrame
     track: Track
     verdict: Verdict
+    exposure: float  # of the keyframe that it was aligned with
 
 
 def relocate(
@@ -52,5 +53,6 @@ def relocate(
             continue
         verdict = judge.recovered(frame, view, reference, track, motion)
         if verdict.believed:
-            return Recovery(reference.place(frame, track.T_frame_ref, track.brightness), track, verdict)
+            posed = reference.place(frame, track.T_frame_ref, track.brightness)
+            return Recovery(posed, track, verdict, keyframe.exposure)
     return None

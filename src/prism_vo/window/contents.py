@@ -16,7 +16,7 @@ from prism_vo.optics.lens import LENS, LensModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
+from prism_vo.types import PosedFrame
 from prism_vo.window.balance import EtaBalance
 from prism_vo.window.energy import WindowEnergy
 from prism_vo.window.keyframe import BLOCK, Keyframe
@@ -65,7 +65,6 @@ class WindowContents:
         self.focus_has_moved = False  # the camera file is wrong about it
         self.first_id = self.next_id = first_id
         self.origin = np.zeros(3)  # centre of the first keyframe
-        self.first_exposure = UNKNOWN_EXPOSURE  # its exposure
 
     def insert(self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it.
@@ -75,7 +74,6 @@ class WindowContents:
         frame, slot = posed.frame, self._free_slot()
         if self.next_id == self.first_id:
             self.origin = se3.inverse(posed.T_view_world)[:3, 3]
-            self.first_exposure = frame.exposure
         self.images[slot] = frame.image
         self.keyframes.append(
             Keyframe(
