@@ -36,6 +36,7 @@ from prism_vo.types import Frame
 MOST_IN_FULL = 4  # hypotheses followed down to the finest level
 USUAL_RMS = 1.5  # times the last residual: as good as the frame before, no need to look further
 USUAL_COARSE_RMS = 1.15  # the same on the coarsest level
+SURE_INLIERS = 0.8  # share of the reference that fits in a first frame that needs no other start
 FEWEST_INLIERS = 0.4  # share below which the cutoff is doubled: a start far from the minimum
 WIDEST_CUTOFF = 4.0  # times the usual one
 SAME_PLACE = 2e-3  # m and rad between hypotheses that went to the same minimum
@@ -64,12 +65,13 @@ class Tracker:
     def track(self, frame: Frame, reference: Reference, motion: Motion) -> Track:
         """Follow the camera's motion; where that fails, look for small rotations and for any gain, too.
 
-        Of the first frame of a map neither a motion is known nor what fits well: all of them are tried.
+        Of the first frame of a map neither a motion is known nor what fits well: rotations are tried where not nearly
+        all of it does, and not before: a turn fits noisy depths better than the step sideways that it looks like.
         """
         lights = self.lights(frame, reference, motion.brightness_at(frame.exposure))
-        plain = motion.guesses(reference.T_view_world, rotations=not motion.expected.is_known)
+        plain = motion.guesses(reference.T_view_world, rotations=False)
         track = self.align(frame.pyramid, reference, plain, lights, motion.expected)
-        if track.ok:
+        if track.ok and (motion.expected.is_known or track.inliers > SURE_INLIERS):
             return track
         wide = motion.guesses(reference.T_view_world, rotations=True)
         again = self.align(frame.pyramid, reference, wide, [*lights, *any_gain()], motion.expected)
