@@ -15,7 +15,7 @@ import pytest
 from micro_images import Look, raw_image
 from scenes import DATA, centre_rms, recording
 
-from prism_vo.calibrate import Grid, GridUncertainError
+from prism_vo.calibrate import Grid, GridUncertainError, lens_order
 from prism_vo.calibrate.lens_order import see_lens_order
 from prism_vo.calibrate.reading import see_reading
 from prism_vo.cli import main
@@ -114,7 +114,7 @@ def test_images_without_a_grid_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("focus", [(2.2, 3.0, 5.0), (2.2, 5.0, 3.0), (3.0, 5.0, 2.2)])
-def test_the_order_of_lens_types_is_seen(tmp_path, focus):
+def test_the_order_of_lens_types_is_seen(tmp_path, focus, monkeypatch):
     """Three planes, each class blurred in proportion to its defocus |1/v − 1/v_f|; the file has another order."""
     (reading,) = readings(tmp_path, rotation=0.0)
     grid = Grid.regular("hexagonal", PITCH, 0.0, reading.origin)
@@ -125,9 +125,12 @@ def test_the_order_of_lens_types_is_seen(tmp_path, focus):
         frames.append(raw_image(grid, look))
     optics = nominal_optics(PITCH, (SIDE, SIDE), lens_mm=35.0, pixel_um=5.5)
     vendor = read_vendor_grid(tmp_path / "mla.xml")
-    found = see_lens_order(frames, join_calibration(vendor, reading, optics, (SIDE, SIDE)))
-    assert found is not None and found.clear
-    assert found.focus_by_class(sorted(focus)) == focus
+    camera = join_calibration(vendor, reading, optics, (SIDE, SIDE))
+    for largest in (lens_order.LARGEST_SIDE, SIDE - 90):  # and in the middle of images that are too large
+        monkeypatch.setattr(lens_order, "LARGEST_SIDE", largest)
+        found = see_lens_order(frames, camera)
+        assert found is not None and found.clear
+        assert found.focus_by_class(sorted(focus)) == focus
 
 
 def test_an_order_that_cannot_be_seen_is_not_stated():

@@ -50,6 +50,7 @@ FRAME = "an image becomes one with RawFrame(index, time, image)"
 # there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4 alike for all of them
 DOUBT = 16.0
 LEAST_SATURATED = 1e-3  # share of a TF pixel's light
+LARGE = 2e8  # bytes of an image for matching: of such, one is kept (an R32 has 500 MB)
 FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
 
 
@@ -215,7 +216,14 @@ class Decoder(Sensor):
     def matching_image(self, raw: RawFrame) -> MatchingImage:
         """What the matcher reads of a frame."""
         fall = transmission_fall(self.vignetting(raw), self._matcher_for(raw).geometry.radius)
-        return MatchingImage(self.prepare(raw).matching_image, fall)
+        prepared = self.prepare(raw)
+        pixels = prepared.matching_image
+        if pixels.nbytes > LARGE:
+            with self._lock:
+                for _, other in self._prepared:
+                    if other is not prepared:
+                        other.forget_matching()
+        return MatchingImage(pixels, fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""

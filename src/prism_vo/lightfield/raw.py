@@ -10,7 +10,6 @@ of a micro-image is derived in docs/decoding.md.
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 
 import cv2
 import numpy as np
@@ -46,12 +45,16 @@ class PreparedRaw:
         self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
     ) -> None:
         """Linear raw values (H, W) times vignetting gain; ``largest`` (H, W): of a pixel's channels, if it has some."""
-        self._values, self._inside, self._border, self._bands = values, gain, border, bands
-        self._largest = values if largest is None else largest
-        self._light = np.empty(values.shape, np.float32)
+        self._inside, self._border, self._bands = gain, border, bands
+        self._light, brightest = np.empty(values.shape, np.float32), np.empty(len(values), np.float32)
         self._matching: Floats | None = None
         self._lock = threading.Lock()
-        bands.run(len(values), lambda first, last: _devignette_rows(values, gain, first, last, self._light))
+        bands.run(
+            len(values),
+            lambda first, last: _devignette_rows(values, gain, first, last, self._light, brightest),
+        )
+        largest, peak = (values, brightest.max()) if largest is None else (largest, largest.max())
+        self._largest = largest if peak >= SATURATION else None  # of large images every array counts
 
     def sharpened(self, amount: float) -> Floats:
         """Less ``amount · I''``, padded: for the focused image."""
@@ -73,15 +76,11 @@ class PreparedRaw:
 
     def saturated(self) -> Floats | None:
         """1 at pixels that are too bright, 0 elsewhere, padded; None: no such. Single hot pixels do not count."""
-        if not self._has_saturated:
+        if self._largest is None:
             return None
         beside = np.asarray(cv2.dilate(self._largest, BESIDE))
         bright = (self._largest >= np.float32(SATURATION)) & (beside > np.float32(HOT * SATURATION))
         return np.pad(bright.astype(np.float32), self._border) if bright.any() else None
-
-    @cached_property
-    def _has_saturated(self) -> bool:
-        return bool(self._largest.max() >= SATURATION)
 
     @property
     def matching_image(self) -> Floats:
@@ -91,10 +90,17 @@ class PreparedRaw:
                 self._matching = self._at_half_pixels(self._usable())
             return self._matching
 
+    def forget_matching(self) -> None:
+        """Whoever is reading it keeps it; it is made again for whoever asks."""
+        with self._lock:
+            self._matching = None
+
     def _usable(self) -> Floats:
         """The light of pixels that are neither saturated nor outside, padded."""
         usable = self._padded()
-        largest, light, limit = self._largest, self._light, np.float32(SATURATION)
+        light, limit = self._light, np.float32(SATURATION)
+        largest = light if self._largest is None else self._largest
+        limit = np.float32(np.inf) if self._largest is None else limit
         self._bands.run(
             len(usable),
             lambda first, last: _pad_rows(largest, light, limit, self._border, first, last, usable),
@@ -103,7 +109,7 @@ class PreparedRaw:
 
     def _padded(self) -> Floats:
         """Room for the image with its border."""
-        height, width = self._values.shape
+        height, width = self._inside.shape
         return np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
 
     def _light_to_focus(self) -> Floats:
@@ -119,11 +125,14 @@ class PreparedRaw:
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _devignette_rows(values, gain, first, last, out):  # type: ignore[no-untyped-def]
-    """Every value times the gain of its pixel."""
+def _devignette_rows(values, gain, first, last, out, brightest):  # type: ignore[no-untyped-def]
+    """Every value times the gain of its pixel; the largest value of each row."""
     for y in range(first, last):
+        most = np.float32(0.0)
         for x in range(values.shape[1]):
             out[y, x] = values[y, x] * gain[y, x]
+            most = max(most, values[y, x])
+        brightest[y] = most
 
 
 @njit(nogil=True, cache=True)

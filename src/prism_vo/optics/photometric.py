@@ -20,6 +20,7 @@ from prism_vo.optics.visibility import owner_maps
 # R, G, B: the luma of JPEG and most video (ITU-R BT.601); in it the colour planes, often of half the resolution, cancel
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
+AT_ONCE = 4e6  # pixels
 PROFILE_BIN_PX = 0.5
 RIM_SHARE = 0.75  # of the smooth profile: where light falls faster, a micro-image ends
 SATURATION = 254.0
@@ -91,7 +92,8 @@ def vignetting_from_white(
         raise InputError("white image is black; take one of an evenly lit target or leave it out.")
     distance = _centre_distance(array, light.shape)
     inside = (distance < array.diameter / 2) & (light > DARKEST_SHARE * peak)
-    gain = np.where(inside, np.float32(peak) / np.maximum(light, 1e-3), 0.0).astype(np.float32)
+    gain = np.where(inside, np.float32(peak) / np.maximum(light, 1e-3), np.float32(0.0))
+    gain = gain.astype(np.float32, copy=False)
     radii, profile = _radial_profile(light, np.ones_like(light), distance, array)
     if sites is not None:
         gain = gain / sites
@@ -142,11 +144,21 @@ def vignetting_from_scene(
 
 def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> Floats:
     """Distance of every raw pixel from the centre of its micro-image."""
-    owner, _ = owner_maps(array, shape[1], shape[0])
-    centres = array.image_centres.astype(np.float32)[owner]
-    dx = np.arange(shape[1], dtype=np.float32) - centres[..., 0]
-    dy = np.arange(shape[0], dtype=np.float32)[:, None] - centres[..., 1]
-    return np.where(owner >= 0, np.sqrt(dx * dx + dy * dy), np.float32(np.inf))
+    owner = owner_maps(array, shape[1], shape[0]).owner
+    centres = array.image_centres.astype(np.float32)
+    x, y = (np.arange(side, dtype=np.float32) for side in (shape[1], shape[0]))
+    distance = np.empty(owner.shape, np.float32)
+    for rows in _bands(owner.shape):
+        of_pixel = centres[owner[rows]]
+        dx, dy = x - of_pixel[..., 0], y[rows, None] - of_pixel[..., 1]
+        distance[rows] = np.where(owner[rows] >= 0, np.sqrt(dx * dx + dy * dy), np.float32(np.inf))
+    return distance
+
+
+def _bands(shape: tuple[int, ...]) -> list[slice]:
+    """Rows of an image, so many at once that what is made of them on the way needs little memory."""
+    rows = max(1, int(AT_ONCE // shape[1]))
+    return [slice(first, first + rows) for first in range(0, shape[0], rows)]
 
 
 def _radial_profile(
@@ -154,10 +166,13 @@ def _radial_profile(
 ) -> tuple[Array, Array]:
     """Mean light over mean weight in rings about the micro-image centre, scaled to 1 at the centre."""
     count = max(4, int(array.diameter / 2 / PROFILE_BIN_PX))
-    near = distance < count * PROFILE_BIN_PX
-    ring = (distance[near] / PROFILE_BIN_PX).astype(np.int64)
-    total = np.bincount(ring, light[near], count)
-    norm = np.bincount(ring, weight[near], count)
-    radius = np.bincount(ring, distance[near], count) / np.maximum(np.bincount(ring, minlength=count), 1)
+    total, norm, radius, pixels = np.zeros((4, count))
+    for rows in _bands(light.shape):
+        near = distance[rows] < count * PROFILE_BIN_PX
+        ring = (distance[rows][near] / PROFILE_BIN_PX).astype(np.int64)
+        for sums, values in ((total, light), (norm, weight), (radius, distance)):
+            sums += np.bincount(ring, values[rows][near], count)
+        pixels += np.bincount(ring, minlength=count)
+    radius /= np.maximum(pixels, 1)
     profile = total / np.maximum(norm, 1e-6)
     return radius, profile / max(profile[0], 1e-6)
