@@ -131,9 +131,26 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class PosedImage:
+    """All that locating a frame needs of it: a sixth of the frame, so that many can be kept."""
+
+    index: int
+    exposure: float  # s
+    grey: Floats  # (h, w)
+    T_view_world: Array
+    affine: Array
+
+
+@dataclass(frozen=True)
 class PosedFrame:
     """A frame with its pose and its brightness."""
 
     frame: Frame
     T_view_world: Array
     affine: Array  # (a, b) of docs/method.md, eq. 9
+
+    @property
+    def image(self) -> PosedImage:
+        """Without the raw image, gradients and smaller levels."""
+        frame = self.frame
+        return PosedImage(frame.index, frame.exposure, frame.focused.image, self.T_view_world, self.affine)

@@ -9,7 +9,7 @@ from still_frames import still_frame
 from prism_vo import se3
 from prism_vo.map.between import Locate, PlacedFrame, TrackedFrame, Way, locate_between
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.types import PosedFrame
+from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.keyframe import Keyframe
 from prism_vo.window.locate import LEAST_INLIER_SHARE, Located
 
@@ -27,14 +27,14 @@ def tracked(frames: list[Keyframe]) -> TrackedFrame:
     frame = still_frame(VIEW, 0, np.zeros((96, 128, 3), np.float32))
     wrong = FAR_OFF @ half_way(frames)
     placed = PlacedFrame(0.5, frames[0].id, wrong @ se3.inverse(frames[0].pose))
-    return TrackedFrame(placed, PosedFrame(frame, wrong, np.zeros(2)), None)
+    return TrackedFrame(placed, PosedFrame(frame, wrong, np.zeros(2)).image, None)
 
 
 def bridging(frames: list[Keyframe], reach: float, share: float = 1.0) -> Locate:
     """Finds the true pose from starts within ``reach`` (m); from others it goes astray, fitting worse."""
     true = half_way(frames)
 
-    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located | None:
+    def locate(posed: PosedImage, covered: ZoneAgreement | None) -> Located | None:
         apart = np.linalg.norm((posed.T_view_world @ se3.inverse(true))[:3, 3])
         if apart < reach:
             return Located(true, None, energy=50.0, share=share)
@@ -74,7 +74,7 @@ def test_a_better_fit_beside_the_way_is_kept() -> None:
     frames = keyframes_along([0.0, 0.3])
     frame, asked = tracked(frames), []
 
-    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located:
+    def locate(posed: PosedImage, covered: ZoneAgreement | None) -> Located:
         asked.append(posed)
         return Located(posed.T_view_world, None, energy=50.0 if len(asked) == 1 else 200.0)
 

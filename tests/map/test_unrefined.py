@@ -12,7 +12,7 @@ from prism_vo import se3
 from prism_vo.map.unrefined import MOST, Unrefined
 from prism_vo.map.world import Map
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.types import PosedFrame
+from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.keyframe import Keyframe
 from prism_vo.window.locate import Located
 
@@ -43,12 +43,12 @@ def test_located_frames_are_kept_relative_to_the_optimised_keyframe() -> None:
     better = se3.exp(np.array([1e-3, -2e-3, 0, 0, 0, 1e-3]))
     asked = []
 
-    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located:
+    def locate(posed: PosedImage, covered: ZoneAgreement | None) -> Located:
         asked.append(posed)
         return Located(better @ posed.T_view_world, None)
 
     world.unrefined.refine([frames[0], optimised], locate)
-    assert [posed.frame.index for posed in asked[:3]] == [0, 1, 2]
+    assert [posed.index for posed in asked[:3]] == [0, 1, 2]
     for placed, posed in zip(world.frames, asked):
         # the search starts where the frame has been carried to with its keyframe
         np.testing.assert_allclose(posed.T_view_world, AWAY @ optimised.pose, atol=1e-12)
@@ -72,7 +72,7 @@ def test_frames_are_located_again_when_their_keyframes_moved_against_each_other(
     half = se3.exp(0.5 * se3.log(frames[1].pose @ se3.inverse(frames[0].pose)))  # T_frame_ref, half way
     asked = []
 
-    def locate(posed: PosedFrame, covered: ZoneAgreement | None) -> Located:
+    def locate(posed: PosedImage, covered: ZoneAgreement | None) -> Located:
         asked.append(posed.T_view_world)
         return Located(half @ frames[0].pose if len(asked) == 1 else posed.T_view_world, None)
 
@@ -101,7 +101,7 @@ def test_a_camera_at_rest_keeps_the_newest_frames_only() -> None:
     frames = keyframes_along([0.0, 0.3])
     world = recorded(MOST + 5, frames[1])
     assert len(world.frames) == MOST + 5
-    assert [each.posed.frame.index for each in world.unrefined.waiting] == list(range(5, MOST + 5))
+    assert [each.posed.index for each in world.unrefined.waiting] == list(range(5, MOST + 5))
 
 
 def test_frames_that_are_given_up_keep_their_tracked_poses() -> None:

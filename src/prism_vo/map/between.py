@@ -12,7 +12,7 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.types import PosedFrame
+from prism_vo.types import PosedImage
 from prism_vo.window.keyframe import Keyframe
 from prism_vo.window.locate import Located
 
@@ -20,7 +20,7 @@ ASTRAY = 0.5  # of the way between the frames before and after, beside which a f
 DEVIATIONS = 3.0  # … its own σ, and …
 LEAST_BESIDE = 1e-4  # … m
 # a better pose of a frame, of which zones may be covered; None: not found
-Locate = Callable[[PosedFrame, ZoneAgreement | None], Located | None]
+Locate = Callable[[PosedImage, ZoneAgreement | None], Located | None]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class TrackedFrame:
     """A frame as tracking left it, to be located once more."""
 
     placed: PlacedFrame
-    posed: PosedFrame
+    posed: PosedImage
     covered: ZoneAgreement | None  # zones in which something covers the scene
 
     def found(self, start: Array, locate: Locate) -> Located | None:

@@ -55,7 +55,7 @@ class Unrefined:
 
     def add(self, placed: PlacedFrame, posed: PosedFrame, covered: ZoneAgreement | None = None) -> None:
         """One more."""
-        self.waiting.append(TrackedFrame(placed, posed, covered))
+        self.waiting.append(TrackedFrame(placed, posed.image, covered))
         del self.waiting[:-MOST]
 
     def frames(self) -> list[PlacedFrame]:

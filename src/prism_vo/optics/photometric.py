@@ -92,8 +92,8 @@ def vignetting_from_white(
         raise InputError("white image is black; take one of an evenly lit target or leave it out.")
     distance = _centre_distance(array, light.shape)
     inside = (distance < array.diameter / 2) & (light > DARKEST_SHARE * peak)
-    gain = np.where(inside, np.float32(peak) / np.maximum(light, 1e-3), np.float32(0.0))
-    gain = gain.astype(np.float32, copy=False)
+    bright = np.float32(peak) / np.maximum(light, 1e-3)
+    gain = np.where(inside, bright, np.float32(0.0)).astype(np.float32, copy=False)
     radii, profile = _radial_profile(light, np.ones_like(light), distance, array)
     if sites is not None:
         gain = gain / sites

@@ -34,7 +34,8 @@ def _halve(image: Floats, out: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _with_gradients(image: Floats, out: Floats) -> None:
+def with_gradients(image: Floats, out: Floats) -> None:
+    """Intensity (h, w) → intensity, d/dx, d/dy (h, w, 3)."""
     h, w = image.shape
     half = np.float32(0.5)
     for y in range(h):
@@ -56,7 +57,7 @@ def image_pyramid(image: Floats, count: int) -> list[Floats]:
             _halve(grey, smaller)
             grey = smaller
         stacked = np.empty((*grey.shape, 3), np.float32)
-        _with_gradients(grey, stacked)
+        with_gradients(grey, stacked)
         out.append(stacked)
     return out
 

@@ -34,7 +34,7 @@ class MonocularStart:
 
     def improve(self, posed: PosedFrame) -> PosedFrame:
         """Better depths from one more frame; its pose follows the change of scale."""
-        term, state = self.window.with_frame(posed)
+        term, state = self.window.with_frame(posed.image)
         only_new = np.repeat(np.array([[NONE, IN]], np.int8), len(term.points), 0)
         term = replace(term, points=replace(term.points, residual_status=only_new))
         improved, factor = improve_depths(self.window.view, term, state, self.window.balance.noise2)

@@ -16,7 +16,8 @@ from prism_vo.optics.lens import LENS, LensModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.types import PosedFrame
+from prism_vo.tracking.pyramid import with_gradients
+from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.balance import EtaBalance
 from prism_vo.window.energy import WindowEnergy
 from prism_vo.window.keyframe import BLOCK, Keyframe
@@ -204,16 +205,16 @@ class WindowContents:
             return np.concatenate([free, np.ones(len(self.camera), np.bool_)])
         return np.concatenate([free, self.lens_is_free, [self.focus_is_free]])
 
-    def with_frame(self, posed: PosedFrame) -> tuple[PhotometricTerm, State]:
+    def with_frame(self, posed: PosedImage) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""
         slot = self._free_slot()
-        self.images[slot] = posed.frame.image
+        with_gradients(posed.grey, self.images[slot])
         term, state = self.photometric(self.points).with_held_lens, self.state(self.points)
         count = len(self.keyframes) + 1
         term = replace(
             term,
             slots=np.append(term.slots, np.int32(slot)),
-            exposure=np.append(term.exposure, posed.frame.exposure),
+            exposure=np.append(term.exposure, posed.exposure),
             outlier_energy=np.append(term.outlier_energy, term.outlier_energy[-1]),
         )
         state = replace(

@@ -17,7 +17,7 @@ from prism_vo.points.records import Candidates, Points
 from prism_vo.points.trace import trace_candidates
 from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.tracking.reference import KeyframeDepth
-from prism_vo.types import PosedFrame
+from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.activation import Spacing, activate, at_scale_of
 from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.conditional import ConditionalPoses
@@ -330,7 +330,7 @@ class Window(WindowContents):
         variance = self.depth_variance(p) + (shared * p.inv_depth) ** 2
         return FinishedPoints(ids[p.host], p.u, p.v, p.inv_depth, variance, p.rgb)
 
-    def locate(self, posed: PosedFrame, covered: ZoneAgreement | None = None) -> Located | None:
+    def locate(self, posed: PosedImage, covered: ZoneAgreement | None = None) -> Located | None:
         """A better pose of a frame that is no keyframe, from all active points; None: not found.
 
         ``covered``: zones of it in which something covers the scene, as its reference shows it; more of them are found
