@@ -15,7 +15,7 @@ import pytest
 from micro_images import Look, raw_image
 from scenes import DATA, centre_rms, recording
 
-from prism_vo.calibrate import Grid, GridUncertainError, lens_order
+from prism_vo.calibrate import Grid, GridUncertainError, middle
 from prism_vo.calibrate.lens_order import see_lens_order
 from prism_vo.calibrate.reading import see_reading
 from prism_vo.cli import main
@@ -126,8 +126,8 @@ def test_the_order_of_lens_types_is_seen(tmp_path, focus, monkeypatch):
     optics = nominal_optics(PITCH, (SIDE, SIDE), lens_mm=35.0, pixel_um=5.5)
     vendor = read_vendor_grid(tmp_path / "mla.xml")
     camera = join_calibration(vendor, reading, optics, (SIDE, SIDE))
-    for largest in (lens_order.LARGEST_SIDE, SIDE - 90):  # and in the middle of images that are too large
-        monkeypatch.setattr(lens_order, "LARGEST_SIDE", largest)
+    for largest in (middle.LARGEST_SIDE, SIDE - 90):  # and in the middle of images that are too large
+        monkeypatch.setattr(middle, "LARGEST_SIDE", largest)
         found = see_lens_order(frames, camera)
         assert found is not None and found.clear
         assert found.focus_by_class(sorted(focus)) == focus

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Floats, Integers
 from prism_vo.calibrate.features import grey_frames
 from prism_vo.calibrate.grid import CLASS_COUNT
+from prism_vo.calibrate.middle import middle_part
 from prism_vo.calibrate.zones import ZONES
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration, LensType
@@ -30,7 +31,6 @@ from prism_vo.types import RawFrame
 
 MOST_FRAMES = 4
 MOST_PIXELS = 25e6  # of all frames together, for the time they take
-LARGEST_SIDE = 2560  # px: of larger images the middle is looked at, for the memory it takes
 FINE_PX = 1.5  # width of the smoothing whose remainder is sharpness
 INNER_SHARE = 0.3  # of the pitch: radius within which rims do not count
 LEAST_CONTRAST = 4.0  # grey levels: a lens with less shows nothing to be sharp
@@ -83,7 +83,8 @@ def see_lens_order(images: Sequence[NDArray[Any]], calibration: Calibration) -> 
     focus = sorted({1.0 / kind.focus_virtual_depth for kind in calibration.mla.lens_types}, reverse=True)
     if len(focus) != CLASS_COUNT:
         return None
-    images, calibration = _middle(images, calibration)
+    part = middle_part(calibration)
+    images, calibration = [part.of(image) for image in images], part.calibration
     kinds = calibration.mla.model_copy(update={"lens_types": (LensType(focus_virtual_depth=3.0),)})
     camera = PlenopticCamera.from_calibration(calibration.model_copy(update={"mla": kinds}))
     array, decoder = MicroLensArray.of(camera), Decoder(camera)
@@ -94,28 +95,6 @@ def see_lens_order(images: Sequence[NDArray[Any]], calibration: Calibration) -> 
     if len(rho) < FEWEST_LENSES:
         return None
     return _order(_Samples(rho, sharpness, block), np.array(focus))
-
-
-def _middle(
-    images: Sequence[NDArray[Any]], calibration: Calibration
-) -> tuple[Sequence[NDArray[Any]], Calibration]:
-    """The middle of large images, and the camera that sees no more than that; lenses keep their classes."""
-    sensor = calibration.sensor
-    left, top = (max(0, side - LARGEST_SIDE) // 2 // 2 * 2 for side in (sensor.width, sensor.height))
-    if left == 0 and top == 0:
-        return images, calibration
-    width, height = sensor.width - 2 * left, sensor.height - 2 * top
-    (cx, cy), (ox, oy) = calibration.main_lens.principal_point_px, calibration.mla.origin_px
-    part = calibration.model_copy(
-        update={
-            "sensor": sensor.model_copy(update={"width": width, "height": height}),
-            "main_lens": calibration.main_lens.model_copy(
-                update={"principal_point_px": (cx - left, cy - top)}
-            ),
-            "mla": calibration.mla.model_copy(update={"origin_px": (ox - left, oy - top)}),
-        }
-    )
-    return [image[top : top + height, left : left + width] for image in images], part
 
 
 def _samples(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
+from prism_vo.calibrate.middle import middle_part
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import PrismError
 from prism_vo.lightfield import Decoder
@@ -36,6 +37,9 @@ def check_slopes(
     camera: PlenopticCamera, image: NDArray[Any], white: NDArray[Any] | None
 ) -> SlopeCheck | None:
     """None: too little can be matched. On the central view slopes do not depend on the optics of the file."""
+    part = middle_part(camera.calibration)
+    camera, image = PlenopticCamera.from_calibration(part.calibration), part.of(image)
+    white = None if white is None else part.of(white)
     try:
         decoder = Decoder(
             _wide(camera), DecodeConfig(near=NEAREST * camera.f_L * 1e-3, view="central"), white=white

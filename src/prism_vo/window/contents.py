@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array, Mask
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import WindowConfig
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.focus import FocusModel
@@ -52,7 +53,7 @@ class WindowContents:
         self, view: FocusedView, config: WindowConfig, model: WindowModel, first_id: int = 0
     ) -> None:
         self.file_view, self.config, self.model = view, config, model
-        self.images = np.zeros((config.keyframes + 1, view.height, view.width, 3), np.float32)
+        self.images = self._no_images()
         self.keyframes: list[Keyframe] = []
         self.points = Points.empty()
         self.candidates = Candidates.empty()
@@ -66,6 +67,29 @@ class WindowContents:
         self.focus_has_moved = False  # the camera file is wrong about it
         self.first_id = self.next_id = first_id
         self.origin = np.zeros(3)  # centre of the first keyframe
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For checkpoints: of the images, what is in use and cannot be made again."""
+        used = {k.slot: np.ascontiguousarray(self.images[k.slot, :, :, 0]) for k in self.keyframes}
+        return vars(self) | {"images": used}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        used = state["images"]
+        vars(self).update(state)
+        self.images = self._no_images()
+        for slot, grey in used.items():
+            if (
+                grey.shape != self.images.shape[1:3]
+                or grey.dtype != np.float32
+                or slot not in range(len(self.images))
+            ):
+                raise ValueError("images of another window")
+            with_gradients(grey, self.images[slot])
+
+    def _no_images(self) -> Floats:
+        """A slot for each keyframe, and one for a frame that is located."""
+        view = self.file_view
+        return np.zeros((self.config.keyframes + 1, view.height, view.width, 3), np.float32)
 
     def insert(self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it.
