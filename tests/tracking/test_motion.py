@@ -34,7 +34,7 @@ def on_the_way() -> Motion:
         step=STEP,
         brightness=Brightness(1.3, -4.0, 0.8),
         exposure=0.02,
-        expected=Expected(3.0, 5.0),
+        expected=Expected((3.0,), 5.0),
         first_rms=2.0,
         lost=4,
     )
@@ -50,7 +50,7 @@ def test_before_anything_is_known() -> None:
     np.testing.assert_array_equal(motion.T_view_world, np.eye(4))
     np.testing.assert_array_equal(motion.step, np.eye(4))
     assert motion.brightness == Brightness() and motion.exposure == UNKNOWN_EXPOSURE
-    assert motion.expected == Expected(np.inf, 0.0) and motion.first_rms is None and motion.lost == 0
+    assert motion.expected == Expected() and motion.first_rms is None and motion.lost == 0
 
 
 def test_after_a_tracked_frame() -> None:
@@ -60,7 +60,7 @@ def test_after_a_tracked_frame() -> None:
     np.testing.assert_allclose(motion.step, STEP @ STEP, atol=1e-12)
     np.testing.assert_allclose(motion.step @ HERE, motion.T_view_world, atol=1e-12)
     assert motion.brightness == light and motion.exposure == 0.01
-    assert motion.expected == Expected(2.5 / 0.9, 4.0)  # as at a gain of 1
+    assert motion.expected == Expected((3.0, 2.5 / 0.9), 4.0)  # as at a gain of 1
     assert motion.first_rms == 2.0  # of the first frame against this reference
     assert motion.lost == 0
 
@@ -118,7 +118,7 @@ def test_when_recovered_the_loss_is_over_and_the_step_unknown() -> None:
     before = on_the_way()
     motion = before.recovered(posed_at(HERE), tracked(6.0, 7.0))
     np.testing.assert_array_equal(motion.step, np.eye(4))
-    assert motion.lost == 0 and motion.expected == Expected(6.0, 7.0)
+    assert motion.lost == 0 and motion.expected == Expected((3.0, 6.0), 7.0)
     assert motion.brightness == tracked(6.0, 7.0).brightness
     assert motion.exposure == posed_at(HERE).frame.exposure
     assert same(before, motion, "T_view_world", "first_rms")
@@ -171,8 +171,22 @@ def test_guesses_are_relative_to_the_reference() -> None:
 
 def test_a_frame_that_stands_still_is_no_example_of_a_good_alignment() -> None:
     """A video that copies its first frame leaves residuals that nothing in motion reaches."""
-    usual = Expected(4.0, 2.0)
+    usual = Expected((4.0,), 2.0)
     still = replace(tracked(0.4, 0.2), flow=0.02)
     assert still.expected_next(usual) == usual
     assert still.expected_next(Expected()) == Expected()
-    assert replace(still, flow=3.0).expected_next(usual) == Expected(0.4, 0.2)
+    assert replace(still, flow=3.0).expected_next(usual) == Expected((4.0, 0.4), 0.2)
+
+
+def test_the_usual_residual_is_the_largest_of_the_last_ones() -> None:
+    """Right after a keyframe frames fit better than they will farther away from it."""
+    expected = Expected()
+    for rms in (9.0, 4.0, 5.0):
+        expected = tracked(rms, 1.0).expected_next(expected)
+    assert expected.rms == 9.0
+    assert tracked(4.5, 1.0).expected_next(expected).rms == 5.0
+
+
+def test_a_frame_that_stands_still_is_no_measure_of_growing_residuals() -> None:
+    motion = Motion().after(posed_at(np.eye(4)), replace(tracked(0.4, 0.2), flow=0.02))
+    assert motion.first_rms is None

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from prism_vo.commands.quiet import Quiet
+from prism_vo.commands.quiet import Quiet, is_quiet
 
 if TYPE_CHECKING:
     from prism_vo.commands.depth_folder import DepthFolder
@@ -100,6 +100,6 @@ def _decode(opened: Opened, folder: DepthFolder) -> tuple[int, list[str]]:
         len(opened.part),
         completed=folder.progress.done,
         console=Console(stderr=True),
-        disable=len(opened.part) < 2,
+        disable=is_quiet() or len(opened.part) < 2,
     )
     return decode_all(images, decoder, folder)

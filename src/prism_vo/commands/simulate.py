@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from prism_vo.commands.quiet import Quiet
+from prism_vo.commands.quiet import Quiet, is_quiet
 
 if TYPE_CHECKING:
     from prism_vo.simulate.options import SimulateOptions
@@ -133,7 +133,7 @@ def _render(scene: str, out: Path, options: SimulateOptions, threads: int) -> No
     from prism_vo.simulate.write import simulate_sequence
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=is_quiet()) as bar:
         task = bar.add_task(escape(scene), total=None)
         simulate_sequence(
             scene,

@@ -113,10 +113,11 @@ class Judge:
         fit = min(1.0, usual / max(track.relative_rms, 1e-6))
         quality = float(zones * fit)
         unusual = self._is_unusual(track, motion)
+        known_to_be = unusual and motion.expected.is_known  # compressed images never fit well
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
-        if unusual and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        if known_to_be and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -140,7 +141,8 @@ class Judge:
         )
         predicted = self._predicted(frame, reference, track)
         unusual = self._is_unusual(track, motion)
-        if unusual and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        known_to_be = unusual and motion.expected.is_known  # compressed images never fit well
+        if known_to_be and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:

@@ -38,7 +38,7 @@ class Motion:
             track.brightness,
             posed.frame.exposure,
             track.expected_next(self.expected),
-            track.relative_rms if self.first_rms is None else self.first_rms,
+            track.relative_rms if self.first_rms is None and not track.is_still else self.first_rms,
         )
 
     def after_loss(self) -> Motion:

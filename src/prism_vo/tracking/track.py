@@ -10,24 +10,30 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 
+RECENT = 3  # tracks that are remembered
 STILL = 0.5  # px RMS at 512 px width from the reference: below, hardly a pixel is interpolated
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Residuals of the last track that was believed, grey levels at a gain of 1: what a good alignment looks like."""
+    """Residuals of the last tracks that were believed, grey levels at a gain of 1: what a good alignment looks like."""
 
-    rms: float = np.inf
-    coarse_rms: float = 0.0  # on the coarsest level
+    recent: tuple[float, ...] = ()
+    coarse_rms: float = 0.0  # on the coarsest level, of the last one
+
+    @property
+    def rms(self) -> float:
+        """The largest of them: right after a keyframe, residuals are smaller than they will be farther from it."""
+        return max(self.recent, default=np.inf)
 
     @property
     def is_known(self) -> bool:
         """Whether there was such a track."""
-        return bool(np.isfinite(self.rms))
+        return bool(self.recent)
 
     def at_gain(self, gain: float) -> Expected:
         """The same against a reference that is brighter by a factor."""
-        return Expected(gain * self.rms, gain * self.coarse_rms)
+        return Expected(tuple(gain * rms for rms in self.recent), gain * self.coarse_rms)
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,19 @@ class Track:
         """Residual in grey levels of the reference: a brighter frame has larger ones for no other reason."""
         return self.rms / self.brightness.contrast
 
+    @property
+    def is_still(self) -> bool:
+        """A copy of its reference fits better than anything that has moved ever will."""
+        return self.flow < STILL
+
     def expected_next(self, before: Expected) -> Expected:
         """What a good alignment looks like from here on.
 
-        A frame that is partly covered is no example, nor is one that stands still: a copy of its reference fits better
-        than anything that has moved ever will.
+        A frame that is partly covered is no example, nor is one that stands still.
         """
-        if self.covered is not None or self.flow < STILL:
+        if self.covered is not None or self.is_still:
             return before
-        return Expected(self.relative_rms, self.coarse_rms)
+        return Expected((*before.recent, self.relative_rms)[-RECENT:], self.coarse_rms)
 
     def is_better_than(self, other: Track) -> bool:
         """A track that is good, then one with a smaller residual."""
