@@ -71,6 +71,6 @@ class Track:
             return before
         return Expected((*before.recent, self.relative_rms)[-RECENT:], self.coarse_rms)
 
-    def is_better_than(self, other: Track) -> bool:
-        """A track that is good, then one with a smaller residual."""
-        return (self.ok, -self.relative_rms) > (other.ok, -other.relative_rms)
+    def is_better_than(self, other: Track, share: float = 1.0) -> bool:
+        """A track that is good, then one whose residual is less than ``share`` of the other's."""
+        return (self.ok, -self.relative_rms) > (other.ok, -share * other.relative_rms)

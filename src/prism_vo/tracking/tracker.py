@@ -36,6 +36,7 @@ from prism_vo.types import Frame
 MOST_IN_FULL = 4  # hypotheses followed down to the finest level
 USUAL_RMS = 1.5  # times the last residual: as good as the frame before, no need to look further
 USUAL_COARSE_RMS = 1.15  # the same on the coarsest level
+CLEARLY = 0.95  # of a residual: what hardly differs is the same minimum from another start
 SURE_INLIERS = 0.8  # share of the reference that fits in a first frame that needs no other start
 FEWEST_INLIERS = 0.4  # share below which the cutoff is doubled: a start far from the minimum
 WIDEST_CUTOFF = 4.0  # times the usual one
@@ -75,7 +76,7 @@ class Tracker:
             return track
         wide = motion.guesses(reference.T_view_world, rotations=True)
         again = self.align(frame.pyramid, reference, wide, [*lights, *any_gain()], motion.expected)
-        return again if again.is_better_than(track) else track
+        return again if again.is_better_than(track, CLEARLY) else track
 
     def lights(self, frame: Frame, reference: Reference, predicted: Brightness) -> list[Brightness]:
         """Brightnesses to start from, the likeliest first."""

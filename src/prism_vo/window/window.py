@@ -45,6 +45,8 @@ from prism_vo.window.uncertainty import (
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = 26.0, 1.5  # root of the outlier energy: mean of one and of the other · root
 LEAST_RESIDUALS = 20  # that a quantile is taken of
+# of a window that fills: a camera that moved sideways between its first images lies in a long valley that ends at a turn
+FIRST_ITERATIONS = 30
 LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
 
@@ -218,7 +220,8 @@ class Window(WindowContents):
     def _minimise(self, depth: DepthTerm | None) -> Solved:
         """Minimise the window's energy and take the result over."""
         start, free = self.state(self.points), self.free_variables()
-        solved = minimise(self.energy(depth), start, free, self.config.iterations, self.model.scale_is_gauge)
+        most = max(self.config.iterations, FIRST_ITERATIONS if self.is_filling else 0)
+        solved = minimise(self.energy(depth), start, free, most, self.model.scale_is_gauge)
         s, residuals = solved.state, solved.system.photometric
         self.keyframes = [
             replace(k, base_pose=s.base_pose[n], base_affine=s.base_affine[n], delta=s.delta[n])
