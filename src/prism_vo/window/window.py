@@ -45,7 +45,7 @@ from prism_vo.window.uncertainty import (
 ENERGY_QUANTILE = 0.7  # of a keyframe's residuals, from which its outlier energy is taken
 USUAL_ROOT, QUANTILE_FACTOR = 26.0, 1.5  # root of the outlier energy: mean of one and of the other · root
 LEAST_RESIDUALS = 20  # that a quantile is taken of
-# of a window that fills: a camera that moved sideways between its first images lies in a long valley that ends at a turn
+# of a window that fills: a camera that moved sideways between its first images lies in a long valley towards a turn
 FIRST_ITERATIONS = 30
 LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
