@@ -125,6 +125,8 @@ class Judge:
             if depth.agreeing < LEAST_AGREEMENT:
                 return Verdict(quality, "Measured depth contradicts the pose.")
             return Verdict(quality)
+        if zones >= COVERED and not known_to_be:  # a first frame without depth: nothing speaks against it
+            return Verdict(quality)
         foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
         if self._apart(reference, track.T_frame_ref, foreseen) > LARGEST_SURPRISE:
             return Verdict(quality, "The image jumped, fits badly and has no depth to confirm it.")
