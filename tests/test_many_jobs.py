@@ -163,6 +163,17 @@ def test_what_cannot_be_run_is_said_and_the_others_go_on(
     assert main(["dense", str(tmp_path / "nowhere"), out]) == 2
 
 
+def test_images_without_a_camera_file_take_the_one_that_is_named(recordings: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for path in sorted((recordings / "rec0" / "raw").iterdir())[:3]:
+        (bare / path.name).write_bytes(path.read_bytes())
+    call = ["run-many", str(bare), "--out", str(tmp_path / "out")]
+    assert main(call) == 2
+    assert main([*call, "--camera", str(recordings / "rec0" / "camera.yaml")]) == 0
+    assert (tmp_path / "out" / "bare" / "trajectory.txt").is_file()
+
+
 def test_a_program_ends_with_the_worker_that_started_it(tmp_path: Path) -> None:
     script = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
     note = tmp_path / "pid"

@@ -29,7 +29,7 @@ COMMANDS = (
     (
         "run-many",
         "run_many:run_many",
-        "The same over many recordings, several at once, here or on a cluster.",
+        "Run over many recordings, several at once, here or on a cluster.",
     ),
     ("dense", "dense:dense", "Make a dense coloured map and a mesh of finished runs."),
     ("refine", "refine:refine", "Adjust all keyframes of a finished run at once."),

@@ -41,6 +41,7 @@ SETTINGS = "config.yaml"
 REPORT = "report.html"
 MAP, MESH, MESH_GLB = "map.ply", "mesh.ply", "mesh.glb"  # of a dense map
 DENSE = (MAP, MESH, MESH_GLB)
+DENSE_LOG = "dense.log"  # of one that was made beside others
 WRITTEN = (
     TRAJECTORY,
     QUALITY,
@@ -52,6 +53,7 @@ WRITTEN = (
     SETTINGS,
     REPORT,
     *DENSE,
+    DENSE_LOG,
 )
 
 

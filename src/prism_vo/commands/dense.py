@@ -16,8 +16,6 @@ from prism_vo.workers.program import Ended, call_program
 if TYPE_CHECKING:
     from prism_vo.dense.densify import DenseMap
 
-LOG = "dense.log"  # of a map made beside others
-
 
 @dataclass(frozen=True)
 class FinishedRecording:
@@ -87,12 +85,12 @@ def _several(results: tuple[Path, ...], force: bool, jobs: int, scheduler: str |
 
 def make_dense(task: FinishedRecording, workers: Workers | None) -> Ended:
     """As ``prism-vo dense`` does it; what a worker that died has left of it is overwritten."""
-    from prism_vo.results import DENSE
+    from prism_vo.results import DENSE, DENSE_LOG
 
     folder = Path(task.folder)
     there = [(folder / name).exists() for name in DENSE]
     force = ["--force"] if task.force or (any(there) and not all(there)) else []
-    return call_program(["dense", task.folder, *force], folder / LOG, workers)
+    return call_program(["dense", task.folder, *force], folder / DENSE_LOG, workers)
 
 
 def _one(results: Path, sequence: Path | None, camera: Path | None, force: bool, quiet: bool) -> None:

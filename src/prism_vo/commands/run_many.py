@@ -59,7 +59,7 @@ def run_many(
     config
         YAML file with settings (see `prism-vo config`), for all.
     camera
-        Camera file, for all that have none of their own.
+        Camera file, for all of them (default: each one's own).
     frames
         Stop each after so many frames.
     dense
@@ -79,7 +79,10 @@ def run_many(
     for name, value in (("--config", config), ("--camera", camera)):
         options += [] if value is None else [name, str(value.resolve())]
     options += [] if frames is None else ["--frames", str(frames)]
-    found = [Recording(str(path), str(out.resolve()), path.name, tuple(options)) for path in _all(recordings)]
+    found = [
+        Recording(str(path), str(out.resolve()), path.name, tuple(options))
+        for path in _all(recordings, camera)
+    ]
     claim_folder(out, "runs", force=False)
     missing = [each for each in found if finished_before(each.folder) is None]
     if len(missing) < len(found):
@@ -102,7 +105,7 @@ def run_recording(task: Recording, workers: Workers | None) -> Ended:
     return call_program(arguments, log, workers)
 
 
-def _all(paths: tuple[Path, ...]) -> list[Path]:
+def _all(paths: tuple[Path, ...], camera: Path | None) -> list[Path]:
     """Recordings as they are named, and those in folders of some; every name once."""
     from prism_vo.bench.plan import recordings_in
     from prism_vo.datasets import open_sequence
@@ -113,7 +116,7 @@ def _all(paths: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         try:
-            open_sequence(path)
+            open_sequence(path, camera=camera)
             found.append(path.resolve())
         except InputError:
             if not path.is_dir() or (path / "camera.yaml").exists() or (path / "sequence.yaml").exists():

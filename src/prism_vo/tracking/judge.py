@@ -23,7 +23,7 @@ from prism_vo.types import Frame, InputFrame, PointDepth
 
 Measure = Callable[[InputFrame, Floats], PointDepth]
 
-USUAL_RESIDUAL = 1.5  # times that of the last believed frame
+USUAL_RESIDUAL = 1.5  # times the largest of the last believed frames
 POINTS = 250  # at which depth is measured
 MARGIN = 4  # px from the border of the image
 DEVIATIONS = 3.0  # σ between measured and predicted depth that still agree
@@ -113,11 +113,13 @@ class Judge:
         fit = min(1.0, usual / max(track.relative_rms, 1e-6))
         quality = float(zones * fit)
         unusual = self._is_unusual(track, motion)
-        known_to_be = unusual and motion.expected.is_known  # compressed images never fit well
+        worse = (
+            unusual and motion.expected.is_known
+        )  # than others: by itself a compressed image never fits well
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
-        if known_to_be and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -125,7 +127,7 @@ class Judge:
             if depth.agreeing < LEAST_AGREEMENT:
                 return Verdict(quality, "Measured depth contradicts the pose.")
             return Verdict(quality)
-        if zones >= COVERED and not known_to_be:  # a first frame without depth: nothing speaks against it
+        if zones >= COVERED and not worse:  # a first frame without depth: nothing speaks against it
             return Verdict(quality)
         foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
         if self._apart(reference, track.T_frame_ref, foreseen) > LARGEST_SURPRISE:
@@ -143,8 +145,10 @@ class Judge:
         )
         predicted = self._predicted(frame, reference, track)
         unusual = self._is_unusual(track, motion)
-        known_to_be = unusual and motion.expected.is_known  # compressed images never fit well
-        if known_to_be and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
+        worse = (
+            unusual and motion.expected.is_known
+        )  # than others: by itself a compressed image never fits well
+        if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
             return Verdict(quality, "No part of the image fits the pose well.")
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:

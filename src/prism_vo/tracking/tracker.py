@@ -34,7 +34,7 @@ from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import Frame
 
 MOST_IN_FULL = 4  # hypotheses followed down to the finest level
-USUAL_RMS = 1.5  # times the last residual: as good as the frame before, no need to look further
+USUAL_RMS = 1.5  # times the usual residual: as good as the frames before, no need to look further
 USUAL_COARSE_RMS = 1.15  # the same on the coarsest level
 CLEARLY = 0.95  # of a residual: what hardly differs is the same minimum from another start
 SURE_INLIERS = 0.8  # share of the reference that fits in a first frame that needs no other start

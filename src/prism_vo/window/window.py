@@ -340,12 +340,13 @@ class Window(WindowContents):
         by the points of the other keyframes.
         """
         frame, poses = self.with_frame(posed), (self.plane, self.hosts, self.points)
+        how = self.config.iterations, self.balance.noise2
         hidden = None if covered is None else in_covered_zones(*poses, posed.T_view_world, covered)
-        first = locate(*frame, self.config.iterations, self.balance.noise2, hidden)
+        first = locate(*frame, *how, hidden)
         others = zones_that_do_not_fit(*poses, first.T_view_world, first.status)
         if others is None:
             return first.located
         more = in_covered_zones(*poses, first.T_view_world, others)
         hidden = more if hidden is None else hidden | more
-        second = locate(*frame, self.config.iterations, self.balance.noise2, hidden)
+        second = locate(*frame, *how, hidden)
         return second.located or first.located
