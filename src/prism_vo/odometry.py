@@ -18,6 +18,7 @@ from prism_vo.config import Config
 from prism_vo.errors import ConfigError, expect
 from prism_vo.frame_report import FrameReport, Status
 from prism_vo.lightfield import Decoder
+from prism_vo.linear.one_thread import one_thread
 from prism_vo.map.world import Map, camera_pose
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import LOADING, PlenopticCamera
@@ -99,6 +100,7 @@ class Odometry:
     def __repr__(self) -> str:
         return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
 
+    @one_thread
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()

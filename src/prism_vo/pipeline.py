@@ -29,6 +29,7 @@ from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.interruption import uninterrupted
 from prism_vo.kept_run import KeptRun
 from prism_vo.lightfield import Decoder
+from prism_vo.linear.one_thread import one_thread
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 from prism_vo.notebook.html import card, path_drawing
@@ -133,6 +134,7 @@ class RunResult:
         return 3 if self.lost or self.segments > 1 else 0
 
 
+@one_thread
 def run(
     source: FrameSource | Path | str,
     config: Config | None = None,
