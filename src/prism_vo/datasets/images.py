@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from prism_vo.bounded.array_file import read_npy
 from prism_vo.bounded.files import read_bytes
-from prism_vo.bounded.image_header import LARGEST_FILE, claimed
+from prism_vo.bounded.image_header import LARGEST_FILE, PNG, claimed
+from prism_vo.datasets import png
 from prism_vo.datasets.numbering import natural_key
 from prism_vo.errors import InputError
 
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".jpg", ".jpeg")
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"IEND\xaeB`\x82"
 _JPEG_END = b"\xff\xd9"
 NOT_READABLE = "not a readable image (damaged, cut off, or another format)."
@@ -83,7 +83,7 @@ def _decode(path: Path, size: Size | None) -> NDArray[Any]:
     if not data:
         raise InputError(f"{path}: the file is empty.")
     if path.suffix.lower() == ".png":
-        if not data.startswith(_PNG_SIGNATURE):
+        if not data.startswith(PNG):
             raise InputError(f"{path}: not a PNG image although its name says so.")
         if _PNG_END not in data[-1024:]:
             raise InputError(f"{path}: the PNG image is cut off; copy it again.")
@@ -102,6 +102,9 @@ def _decode(path: Path, size: Size | None) -> NDArray[Any]:
 
 def decoded(data: bytes, source: str) -> NDArray[Any]:
     """The pixels as OpenCV gives them; the header must have been looked at."""
+    image = png.pixels(data) if data.startswith(PNG) else None
+    if image is not None:
+        return image
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:
