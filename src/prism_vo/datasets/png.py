@@ -20,6 +20,7 @@ from prism_vo.compiled import njit
 CHANNELS = {0: 1, 2: 3}  # of the kinds of colour that are read here: grey and RGB
 WITHOUT_EFFECT = (b"pHYs", b"tIME", b"tEXt")  # chunks that say nothing about the pixels
 HEADER = ">IIBBBBB"  # width, height, bits, kind of colour, compression, filter, interlacing
+_BROKEN: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # annotated as an instance there
 NONE, SUB, UP, AVERAGE, PAETH = range(5)  # filters of a row (PNG specification, section 9)
 
 
@@ -78,7 +79,7 @@ def _inflated(parts: list[memoryview], size: int) -> NDArray[np.uint8] | None:
     try:
         stream = isal_zlib.decompressobj()
         data = stream.decompress(b"".join(parts), size + 1)
-    except isal_zlib.IsalError:
+    except _BROKEN:
         return None
     return np.frombuffer(data, np.uint8) if len(data) == size and stream.eof else None
 
