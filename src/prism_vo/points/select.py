@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
@@ -86,15 +85,12 @@ def independent_information(pixels: Integers, depth: PointDepth, used: Mask, win
     if len(index) == 0:
         return info
     xy = pixels[index]
-    counts = _neighbours(xy, window // 2, int(xy[:, 0].max()) + 1, int(xy[:, 1].max()) + 1)
+    counts = _neighbours(xy, window // 2)
     info[index] = 1.0 / (depth.variance[index].astype(np.float64) * counts)
     return info
 
 
-def _neighbours(xy: Integers, reach: int, width: int, height: int) -> Array:
+def _neighbours(xy: Integers, reach: int) -> Array:
     """How many of the pixels (N, 2) lie in the square about each one."""
-    places = np.zeros((height, width), np.float32)
-    np.add.at(places, (xy[:, 1], xy[:, 0]), 1.0)
-    side = 2 * reach + 1
-    counts = cv2.boxFilter(places, -1, (side, side), normalize=False, borderType=cv2.BORDER_CONSTANT)
-    return np.rint(counts[xy[:, 1], xy[:, 0]]).astype(np.float64)
+    tree = cKDTree(xy)
+    return np.asarray(tree.query_ball_point(xy, reach, p=np.inf, return_length=True), np.float64)

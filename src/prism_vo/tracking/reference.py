@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats
@@ -20,6 +21,7 @@ from prism_vo.types import Frame, PosedFrame
 BRIGHTNESS_LEVEL = 1  # pyramid level on which brightness is measured
 BRIGHTNESS_PIXELS = 1500  # as many are enough
 BORDER = 2  # px that interpolation and gradients want
+_STEP_Y, _STEP_X = (1, -1, 0, 0), (0, 0, 1, -1)  # to the four neighbours of a pixel
 DILATED_VARIANCE = 1.5  # of a neighbour's pixel, times that of the pixel whose depth it borrows
 
 
@@ -82,8 +84,9 @@ class Reference:
 def reference_pixels(level: Pinhole, image: Floats, depth_map: tuple[Floats, Floats]) -> ReferencePixels:
     """The known pixels of a sparse depth map, with their intensity."""
     depth, variance = depth_map
-    y, x = np.nonzero((variance < np.inf)[BORDER:-BORDER, BORDER:-BORDER])
-    y, x = y + BORDER, x + BORDER
+    y, x = _known(variance)
+    inside = (x >= BORDER) & (x < level.width - BORDER) & (y >= BORDER) & (y < level.height - BORDER)
+    y, x = y[inside], x[inside]
     rays = level.rays(x, y)
     return ReferencePixels(
         rays[:, 0].astype(np.float32),
@@ -94,11 +97,17 @@ def reference_pixels(level: Pinhole, image: Floats, depth_map: tuple[Floats, Flo
     )
 
 
+def _known(variance: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the pixels whose depth is known."""
+    y, x = np.divmod(np.flatnonzero(variance < np.inf), variance.shape[1])
+    return y, x
+
+
 def _brightness_reference(
     level: Pinhole, image: Floats, depth_map: tuple[Floats, Floats]
 ) -> BrightnessReference:
     depth, variance = depth_map
-    y, x = np.nonzero(variance < np.inf)
+    y, x = _known(variance)
     step = max(len(x) // BRIGHTNESS_PIXELS, 1)
     y, x = y[::step], x[::step]
     return BrightnessReference(level.rays(x, y), depth[y, x].astype(np.float64), blurred(image)[y, x])
@@ -106,23 +115,31 @@ def _brightness_reference(
 
 @njit(nogil=True, cache=True)
 def _dilate(inv_depth, variance, out, out_variance):  # type: ignore[no-untyped-def]
+    """From the known pixels, which are few; a neighbour of two of them is computed twice, the same."""
     h, w = inv_depth.shape
-    for y in range(1, h - 1):
-        for x in range(1, w - 1):
-            if variance[y, x] < np.inf:
+    for y in range(h):
+        for x in range(w):
+            if not variance[y, x] < np.inf:
                 continue
-            weight, total, worst = 0.0, 0.0, 0.0
             for k in range(4):
-                yy = y + (1 if k == 0 else (-1 if k == 1 else 0))
-                xx = x + (1 if k == 2 else (-1 if k == 3 else 0))
-                var = variance[yy, xx]
-                if var < np.inf:
-                    weight += 1.0 / var
-                    total += inv_depth[yy, xx] / var
-                    worst = max(worst, var)
-            if weight > 0:
-                out[y, x] = total / weight
-                out_variance[y, x] = worst * DILATED_VARIANCE
+                yy, xx = y + _STEP_Y[k], x + _STEP_X[k]
+                if 0 < yy < h - 1 and 0 < xx < w - 1 and not variance[yy, xx] < np.inf:
+                    _borrow(inv_depth, variance, yy, xx, out, out_variance)
+
+
+@njit(nogil=True, cache=True)
+def _borrow(inv_depth, variance, y, x, out, out_variance):  # type: ignore[no-untyped-def]
+    """The mean of a pixel's known neighbours."""
+    weight, total, worst = 0.0, 0.0, 0.0
+    for k in range(4):
+        yy, xx = y + _STEP_Y[k], x + _STEP_X[k]
+        var = variance[yy, xx]
+        if var < np.inf:
+            weight += 1.0 / var
+            total += inv_depth[yy, xx] / var
+            worst = max(worst, var)
+    out[y, x] = total / weight
+    out_variance[y, x] = worst * DILATED_VARIANCE
 
 
 def dilate(inv_depth: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -34,22 +34,26 @@ def depth_map(
     plane: Pinhole, hosts: HostFrames, position: int, points: Points, variance: Array, candidates: Candidates
 ) -> tuple[Floats, Floats]:
     """Sparse maps of inverse depth and variance in a keyframe: active points fused with its plenoptic depth."""
-    weight, total = np.zeros((plane.height, plane.width)), np.zeros((plane.height, plane.width))
+    c = candidates.take((candidates.host == position) & (candidates.information > 0))
+    x, y, q = [c.u], [c.v], [c.inv_depth]
+    spread = [np.maximum((c.high - c.low) / 4.0, LEAST_SIGMA) ** 2]
     if len(points):
         p = project_into(plane, hosts, position, points)
         inlier = (points.residual_status[:, position] == IN) | (points.host == position)
         seen = p.inside(plane, MARGIN) & inlier
-        spread = variance / np.maximum(p.depth_ratio, NEAREST) ** 4  # dq'/dq = (ray's depth)/z²
-        _fuse(total, weight, p.x[seen], p.y[seen], p.inv_depth[seen], spread[seen])
-    c = candidates.take((candidates.host == position) & (candidates.information > 0))
-    _fuse(total, weight, c.u, c.v, c.inv_depth, np.maximum((c.high - c.low) / 4.0, LEAST_SIGMA) ** 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return (total / weight).astype(np.float32), (1.0 / weight).astype(np.float32)
+        x, y, q = [p.x[seen], *x], [p.y[seen], *y], [p.inv_depth[seen], *q]
+        # dq'/dq = (ray's depth)/z²
+        spread = [(variance / np.maximum(p.depth_ratio, NEAREST) ** 4)[seen], *spread]
+    return _fused(plane, *(np.concatenate(parts) for parts in (x, y, q, spread)))
 
 
-def _fuse(
-    total: Array, weight: Array, x: Array | Floats, y: Array | Floats, q: Array, variance: Array
-) -> None:
-    ix, iy = np.rint(x).astype(int), np.rint(y).astype(int)
-    np.add.at(total, (iy, ix), q / variance)
-    np.add.at(weight, (iy, ix), 1.0 / variance)
+def _fused(plane: Pinhole, x: Array, y: Array, q: Array, variance: Array) -> tuple[Floats, Floats]:
+    """Maps (h, w) of inverse depths (N,): means of those at one pixel, by their variances."""
+    place = np.rint(y).astype(np.intp) * plane.width + np.rint(x).astype(np.intp)
+    known, which = np.unique(place, return_inverse=True)
+    weight = np.bincount(which, 1.0 / variance, len(known))
+    total = np.bincount(which, q / variance, len(known))
+    inv_depth = np.full((plane.height, plane.width), np.nan, np.float32)
+    spread = np.full((plane.height, plane.width), np.inf, np.float32)
+    inv_depth.ravel()[known], spread.ravel()[known] = total / weight, 1.0 / weight
+    return inv_depth, spread
