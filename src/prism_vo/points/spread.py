@@ -32,14 +32,15 @@ def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integ
     angle = rng.uniform(0.0, 2.0 * np.pi, SLOPES)
     direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
     cell = max(int(np.sqrt(image.shape[0] * image.shape[1] / wanted)), 2)
-    picked = _all_passes(gradients, passed, cell, direction, wanted)
+    cells = _cells_to_pick(passed, cell)
     for _ in range(ROUNDS):
-        ratio = len(picked) / wanted
+        ratio = sum(int(c.sum()) for c in cells) / wanted
         better = max(round(cell * float(np.sqrt(max(ratio, 0.05)))), 2)
         if better == cell or 0.85 < ratio < 1.2:
             break
         cell = better
-        picked = _all_passes(gradients, passed, cell, direction, wanted)
+        cells = _cells_to_pick(passed, cell)
+    picked = _picked(gradients, passed, cell, cells, direction)
     if len(picked) > 1.2 * wanted:  # thin out evenly at random
         picked = picked[np.sort(rng.permutation(len(picked))[:wanted])]
     return picked
@@ -69,22 +70,35 @@ def _passes(squares: Floats, thresholds: Floats) -> Bytes:
     return passed
 
 
-def _all_passes(gradients: Floats, passed: Bytes, cell: int, direction: Floats, wanted: int) -> Integers:
-    picked = np.empty((0, 2), np.int32)
+def _cells_to_pick(passed: Bytes, cell: int) -> list[Mask]:
+    """For each pass, in which of its cells a pixel is picked: those that have one and none from the passes before."""
+    rows, cols = (max(-(-(side - 2 * MARGIN) // cell), 0) for side in passed.shape)
+    most = np.zeros((rows, cols), np.uint8)
+    _most_passed(passed, cell, most)
+    taken = np.zeros_like(most)
+    cells = []
     for turn in range(PASSES):
-        out = np.empty((8 * wanted + 4096, 2), np.int32)
-        size = cell << turn
-        count = _pick(gradients, passed, PASSES - turn, size, _occupied(picked, size, passed), direction, out)
-        picked = np.concatenate([picked, out[:count]])
-    return picked
+        if turn:
+            most, taken = _two_by_two(most), _two_by_two(taken)
+        chosen = (most >= PASSES - turn) & (taken == 0)
+        cells.append(chosen)
+        taken = taken | chosen
+    return cells
 
 
-def _occupied(picked: Integers, cell: int, passed: Bytes) -> Mask:
-    """Cells that have a picked pixel."""
-    rows, cols = ((side - 2 * MARGIN + cell - 1) // cell for side in passed.shape)
-    occupied = np.zeros((max(rows, 0), max(cols, 0)), np.bool_)
-    occupied[(picked[:, 1] - MARGIN) // cell, (picked[:, 0] - MARGIN) // cell] = True
-    return occupied
+def _two_by_two(cells: Bytes) -> Bytes:
+    """The largest of each 2 × 2; the last row and column may be alone."""
+    even = np.pad(cells, [(0, side % 2) for side in cells.shape])
+    return np.maximum.reduce([even[y::2, x::2] for y in range(2) for x in range(2)])
+
+
+def _picked(gradients: Floats, passed: Bytes, cell: int, cells: list[Mask], direction: Floats) -> Integers:
+    parts = []
+    for turn, chosen in enumerate(cells):
+        out = np.empty((int(chosen.sum()), 2), np.int32)
+        count = _pick(gradients, passed, PASSES - turn, cell << turn, chosen, direction, out)
+        parts.append(out[:count])
+    return np.concatenate(parts)
 
 
 @njit(nogil=True, cache=True)
@@ -155,9 +169,27 @@ def _compare(squares, limits, of_row, out):  # type: ignore[no-untyped-def]
             into[x] = np.uint8(value >= first[x]) + np.uint8(value >= second[x]) + np.uint8(value >= third[x])
 
 
+@njit(nogil=True, cache=True)
+def _most_passed(passed, cell, out):  # type: ignore[no-untyped-def]
+    """The largest value of each cell: down its rows, where all cells of a row are one loop, then along them."""
+    height, width = passed.shape
+    line = np.empty(width, np.uint8)
+    for row in range(out.shape[0]):
+        y0 = MARGIN + row * cell
+        for x in range(width):
+            line[x] = np.uint8(0)
+        for y in range(y0, min(y0 + cell, height - MARGIN)):
+            marks = passed[y]
+            for x in range(width):
+                line[x] = max(line[x], marks[x])
+        for x in range(MARGIN, width - MARGIN):
+            column = (x - MARGIN) // cell
+            out[row, column] = max(out[row, column], line[x])
+
+
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
-def _pick(gradients, passed, least, cell, occupied, direction, out):  # type: ignore[no-untyped-def]
-    """Best |∇Iᵀd| of pixels that pass ``least`` times in each free cell; how many were written to ``out``.
+def _pick(gradients, passed, least, cell, chosen, direction, out):  # type: ignore[no-untyped-def]
+    """Best |∇Iᵀd| of pixels that pass ``least`` times in each chosen cell; how many were written to ``out``.
 
     The best of a row is looked for without branches, its place only in the row that has the best of the cell.
     """
@@ -168,7 +200,7 @@ def _pick(gradients, passed, least, cell, occupied, direction, out):  # type: ig
         for x0 in range(MARGIN, width - MARGIN, cell):
             d = direction[number % direction.shape[0]]
             number += 1
-            if occupied[(y0 - MARGIN) // cell, (x0 - MARGIN) // cell] or count >= out.shape[0]:
+            if not chosen[(y0 - MARGIN) // cell, (x0 - MARGIN) // cell]:
                 continue
             dx, dy, x1 = d[0], d[1], min(x0 + cell, width - MARGIN)
             best, by = zero, -1
