@@ -45,8 +45,10 @@ class RawLight:
     ) -> None:
         self._camera, self._array, self._white = camera, array, white
         self._declared = camera.calibration.sensor.bayer
-        if white is not None:  # a white image that cannot be used is noticed at once
-            vignetting_from_white(camera, array, white, self._declared)
+        # a white image that cannot be used is noticed at once
+        self._of_white = (
+            None if white is None else vignetting_from_white(camera, array, white, self._declared)
+        )
         self.known: dict[int, KnownLight] = {}  # by the number of dimensions: 2 grey or mosaic, 3 RGB
 
     def of(self, image: NDArray[Any]) -> KnownLight:
@@ -80,16 +82,20 @@ class RawLight:
 
     def _learn(self, image: NDArray[Any]) -> KnownLight:
         pattern = self._declared or (find_pattern(image) if image.ndim == 3 else None)
-        if self._white is None:
-            vignetting = vignetting_from_scene(self._camera, self._array, image, pattern)
-        else:
-            vignetting = vignetting_from_white(self._camera, self._array, self._white, pattern)
+        vignetting = self._vignetting(image, pattern)
         if pattern is None:
             return KnownLight(None, vignetting, np.ones((2, 2)), vignetting.gain)
         values = linear(self._camera, image, pattern)
         light = values * vignetting.gain
         gains = even_gains(site_means(light, (light > 0) & (values < SATURATION)))
         return KnownLight(pattern, vignetting, gains, vignetting.gain * over_sensor(gains, light.shape))
+
+    def _vignetting(self, image: NDArray[Any], pattern: str | None) -> Vignetting:
+        if self._white is None or self._of_white is None:
+            return vignetting_from_scene(self._camera, self._array, image, pattern)
+        if pattern == self._declared:
+            return self._of_white
+        return vignetting_from_white(self._camera, self._array, self._white, pattern)
 
 
 def _without_edge(values: Floats) -> Floats:

@@ -135,15 +135,16 @@ def _devignette_rows(values, gain, first, last, out, brightest):  # type: ignore
         brightest[y] = most
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _count_black(light, inside, every):  # type: ignore[no-untyped-def]
     """Black pixels inside micro-images, sum of the light and number of pixels of every so many rows."""
-    black, total = 0, 0.0
+    black, total, zero = 0, 0.0, np.float32(0.0)
     for y in range(0, light.shape[0], every):
-        row, some = light[y], np.float32(0.0)
+        row, lens, some, none = light[y], inside[y], zero, np.int32(0)
         for x in range(light.shape[1]):
             some += row[x]
-            black += (inside[y, x] > np.float32(0.0)) & (row[x] == np.float32(0.0))
+            none += np.int32((lens[x] > zero) & (row[x] == zero))
+        black += int(none)
         total += float(some)
     return black, total, ((light.shape[0] + every - 1) // every) * light.shape[1]
 
