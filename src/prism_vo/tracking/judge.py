@@ -42,6 +42,8 @@ LEAST_FITTING = 0.35
 LEAST_FITTING_ALONE = 0.7
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
+# the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
+LARGEST_SHIFT_ALONE = 2.5
 
 NOWHERE = "No part of the image fits the pose well."
 TORN = "Parts of the image lie beside where the pose puts them."
@@ -122,14 +124,15 @@ class Judge:
         unusual = self._is_unusual(track, motion)
         # than others: by itself a compressed image never fits well
         worse = unusual and motion.expected.is_known
-        if self._torn(frame, reference, track, motion):
+        if self._torn(frame, reference, track, motion, LARGEST_SHIFT):
             return Verdict(quality, TORN)
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
         surprise = self._surprise(reference, track, motion)
-        least = LEAST_FITTING if surprise <= LARGEST_SURPRISE else LEAST_FITTING_ALONE
-        if worse and predicted.fitting_zones(reference.planes[0]) < least:
+        jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
+        least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
+        if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -148,7 +151,7 @@ class Judge:
     ) -> Verdict:
         """Of a track out of nowhere: depth must confirm it, if it can be measured at all."""
         quality = self._quality(track, motion)
-        if self._torn(frame, reference, track, motion):
+        if self._torn(frame, reference, track, motion, LARGEST_SHIFT_ALONE):
             return Verdict(quality, TORN)
         predicted = self._predicted(frame, reference, track)
         worse = self._is_unusual(track, motion) and motion.expected.is_known
@@ -164,14 +167,14 @@ class Judge:
         """Share of agreeing zones, times how much worse than usual the frame fits."""
         return float(track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6)))
 
-    def _torn(self, frame: Frame, reference: Reference, track: Track, motion: Motion) -> bool:
+    def _torn(self, frame: Frame, reference: Reference, track: Track, motion: Motion, largest: float) -> bool:
         """Whether hardly a zone lies where the pose puts it: parts of the image belong to other poses.
 
         The depths of a map that has just begun, known from one image, are coarse enough to explain as much.
         """
         if len(motion.expected.recent) < RECENT:
             return False
-        return shift_of_zones(frame, reference, track, self.cutoff) > LARGEST_SHIFT
+        return shift_of_zones(frame, reference, track, self.cutoff) > largest
 
     def _surprise(self, reference: Reference, track: Track, motion: Motion) -> float:
         """How far beside the foreseen place the image lies, px at 512 px width."""
