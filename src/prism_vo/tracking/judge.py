@@ -38,8 +38,8 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
-# the same of a pose that continues no motion: nothing but the image speaks for it, so most of the image must
-LEAST_FITTING_ALONE = 0.7
+# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
+LEAST_FITTING_ALONE = 0.5
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
