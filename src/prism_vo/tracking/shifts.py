@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.optics.pinhole import Pinhole
@@ -71,7 +72,9 @@ def _places(pixels: ReferencePixels, plane: Pinhole, T_frame_ref: Array) -> tupl
     return np.where(p[:, 2] > 1e-3, x, -1.0), np.asarray(y)
 
 
-def _shifts(zone: Array, gx: Array, gy: Array, residual: Array, weight: Array) -> tuple[Array, Array]:
+def _shifts(
+    zone: NDArray[np.intp], gx: Array, gy: Array, residual: Array, weight: Array
+) -> tuple[Array, Array]:
     """Length of the least-squares shift of each zone and its σ, px; σ is infinite where it is not known."""
 
     def summed(values: Array) -> Array:
