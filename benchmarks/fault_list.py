@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks import fault_injectors as fi
+from benchmarks import fault_pictures as fp
 from benchmarks.fault_injectors import Injector
 
 NO_TIMES = "no times.txt"
@@ -80,4 +81,25 @@ def faults(pitch: float) -> list[Fault]:
         Fault("double speed", fi.double_speed, 0.2, group="time"),
         Fault("lens cap 3 s, brought back", fi.away(fi.black, 30, 4), 0.3, said=True, group="away"),
         Fault("pocket 3 s, taken out", fi.away(fi.pocket, 30, 12), 0.3, said=True, group="away"),
+        *_more(),
+    ]
+
+
+def _more() -> list[Fault]:
+    """Parts that belong together no longer, poor light, disorder; what cannot be tracked must be said."""
+    return [
+        Fault("lower half 1 late", fp.late_lower_half(1, None), 0.3, said=True, group="moving"),
+        Fault("lower half 3 late", fp.late_lower_half(3, None), 0.3, said=True, group="moving"),
+        Fault("40 % goes with the camera", fp.goes_with_the_camera(0.4), 0.3, group="moving"),
+        Fault("60 % goes with the camera", fp.goes_with_the_camera(0.6), 0.3, group="moving"),
+        Fault("reflection of another scene", fp.reflection, 0.3, group="moving"),
+        Fault("half of the contrast", _changed(fp.fog(0.5), None), 0.3, group="light"),
+        Fault("a fifth of the contrast, 10", _changed(fp.fog(0.8), 10), 0.3, group="light"),
+        Fault("left half × 0.6", _changed(fp.left_half_darker(0.6), None), 0.3, group="light"),
+        Fault("mirrored, 3", _changed(fp.mirrored, 3, True), 0.2, said=True),
+        Fault("motion blur of 15 px, 10", _changed(fp.motion_blur(15), 10), 0.3),
+        Fault("JPEG of quality 10, 10", _changed(fp.compressed(10), 10), 0.3),
+        Fault("swapped pairs", fp.swapped_pairs, 0.2, group="time"),
+        Fault("every third unreadable", fp.every_third_unreadable, 0.2, said=True, group="time"),
+        *[Fault(f"early jump of {n}", fp.jump_early(n), 0.2, group="time") for n in (7, 15, 30)],
     ]

@@ -91,6 +91,20 @@ def test_an_image_that_fits_badly_and_contradicts_measured_depth_is_not_believed
     assert reports[-1].verdict.contradiction == "Measured depth contradicts the pose."
 
 
+@pytest.mark.parametrize("late", [1, 2])
+def test_an_image_whose_halves_belong_to_two_poses_is_not_believed(late: int) -> None:
+    """A pose between the two fits both nearly as well as a true one, and measured depth agrees."""
+    frames, _ = wall(16)
+    whole, before = frames[8], frames[8 - late]
+    assert whole.inv_virtual_depth is not None and before.inv_virtual_depth is not None
+    half = VIEW.height // 2
+    image = np.concatenate([whole.image[:half], before.image[half:]])
+    rho = np.concatenate([whole.inv_virtual_depth[:half], before.inv_virtual_depth[half:]])
+    _, reports = track([*frames[:8], replace(whole, image=image, inv_virtual_depth=rho)])
+    assert {r.status for r in reports[:-1]} <= {"ok", "keyframe"}
+    assert reports[-1].status == "lost"
+
+
 @pytest.fixture(scope="module")
 def two_worlds(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
     frames, truth = wall(16)

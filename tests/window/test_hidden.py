@@ -135,3 +135,9 @@ def candidates_of(window: Window) -> Candidates:
         quality=np.full(n, 9.0, np.float32),
         failures=np.zeros(n, np.int8),
     )
+
+
+def test_a_window_knows_that_something_covers_one_of_its_keyframes() -> None:
+    window = filled()
+    assert not window.is_covered
+    assert covered_in(window, 1).is_covered

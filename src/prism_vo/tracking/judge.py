@@ -18,7 +18,8 @@ from prism_vo.tracking.align import ReferencePixels
 from prism_vo.tracking.brightness import COVERED
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import Reference
-from prism_vo.tracking.track import Track
+from prism_vo.tracking.shifts import shift_of_zones
+from prism_vo.tracking.track import RECENT, Track
 from prism_vo.types import Frame, InputFrame, PointDepth
 
 Measure = Callable[[InputFrame, Floats], PointDepth]
@@ -37,6 +38,16 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
+# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
+LEAST_FITTING_ALONE = 0.5
+# σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
+LARGEST_SHIFT = 3.5
+# the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
+LARGEST_SHIFT_ALONE = 2.5
+
+NOWHERE = "No part of the image fits the pose well."
+TORN = "Parts of the image lie beside where the pose puts them."
+CONTRADICTED = "Measured depth contradicts the pose."
 
 
 @dataclass(frozen=True)
@@ -109,28 +120,27 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
-        zones, usual = track.brightness.zones, motion.expected.rms
-        fit = min(1.0, usual / max(track.relative_rms, 1e-6))
-        quality = float(zones * fit)
+        zones, quality = track.brightness.zones, self._quality(track, motion)
         unusual = self._is_unusual(track, motion)
-        worse = (
-            unusual and motion.expected.is_known
-        )  # than others: by itself a compressed image never fits well
+        # than others: by itself a compressed image never fits well
+        worse = unusual and motion.expected.is_known
+        if self._torn(frame, reference, track, motion, LARGEST_SHIFT):
+            return Verdict(quality, TORN)
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
-        if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
-            return Verdict(quality, "No part of the image fits the pose well.")
+        surprise = self._surprise(reference, track, motion)
+        jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
+        least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
+        if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
+            return Verdict(quality, NOWHERE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
             quality *= depth.agreeing
-            if depth.agreeing < LEAST_AGREEMENT:
-                return Verdict(quality, "Measured depth contradicts the pose.")
-            return Verdict(quality)
+            return Verdict(quality, CONTRADICTED if depth.agreeing < LEAST_AGREEMENT else None)
         if zones >= COVERED and not worse:  # a first frame without depth: nothing speaks against it
             return Verdict(quality)
-        foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
-        if self._apart(reference, track.T_frame_ref, foreseen) > LARGEST_SURPRISE:
+        if surprise > LARGEST_SURPRISE:
             return Verdict(quality, "The image jumped, fits badly and has no depth to confirm it.")
         if zones < COVERED and unusual and not self._partly(track):
             return Verdict(quality, "Most of the image does not fit and has no depth to confirm the rest.")
@@ -140,20 +150,36 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track out of nowhere: depth must confirm it, if it can be measured at all."""
-        quality = float(
-            track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6))
-        )
+        quality = self._quality(track, motion)
+        if self._torn(frame, reference, track, motion, LARGEST_SHIFT_ALONE):
+            return Verdict(quality, TORN)
         predicted = self._predicted(frame, reference, track)
-        unusual = self._is_unusual(track, motion)
-        worse = (
-            unusual and motion.expected.is_known
-        )  # than others: by itself a compressed image never fits well
-        if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING:
-            return Verdict(quality, "No part of the image fits the pose well.")
+        worse = self._is_unusual(track, motion) and motion.expected.is_known
+        if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
+            return Verdict(quality, NOWHERE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
-            return Verdict(quality, "Measured depth contradicts the pose.")
+            return Verdict(quality, CONTRADICTED)
         return Verdict(quality * (depth.agreeing if depth.has_a_say else 1.0))
+
+    @staticmethod
+    def _quality(track: Track, motion: Motion) -> float:
+        """Share of agreeing zones, times how much worse than usual the frame fits."""
+        return float(track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6)))
+
+    def _torn(self, frame: Frame, reference: Reference, track: Track, motion: Motion, largest: float) -> bool:
+        """Whether hardly a zone lies where the pose puts it: parts of the image belong to other poses.
+
+        The depths of a map that has just begun, known from one image, are coarse enough to explain as much.
+        """
+        if len(motion.expected.recent) < RECENT:
+            return False
+        return shift_of_zones(frame, reference, track, self.cutoff) > largest
+
+    def _surprise(self, reference: Reference, track: Track, motion: Motion) -> float:
+        """How far beside the foreseen place the image lies, px at 512 px width."""
+        foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
+        return self._apart(reference, track.T_frame_ref, foreseen)
 
     @staticmethod
     def _is_unusual(track: Track, motion: Motion) -> bool:

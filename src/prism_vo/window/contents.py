@@ -119,6 +119,11 @@ class WindowContents:
         self.prior = self.prior.with_new_keyframe()
 
     @property
+    def is_covered(self) -> bool:
+        """Whether something covers a part of the scene in one of the keyframes."""
+        return any(k.covered is not None for k in self.keyframes)
+
+    @property
     def focus_shift(self) -> float:
         """δ, mm; 0 if it is not estimated."""
         return 0.0 if self.model.focus is None else float(self.camera.value[-1])

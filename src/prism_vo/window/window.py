@@ -148,7 +148,7 @@ class Window(WindowContents):
             self.focus_prior().information,
             self.balance.noise2,
         )
-        if seen is None:
+        if seen is None or self.is_covered:  # what covers the scene has a parallax of its own
             self.focus_watch = replace(self.focus_watch, verdict="as it was")
             return None
         self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
