@@ -42,6 +42,13 @@ class FrameReport:
             return 0.0
         return 1.0 if self.verdict is None else self.verdict.quality
 
+    @property
+    def covered(self) -> float:
+        """Share of the image that shows something else than the map, though the frame has a pose."""
+        if self.status == "lost" or self.track is None or self.track.covered is None:
+            return 0.0
+        return float(self.track.covered.covered.mean())
+
     def __repr__(self) -> str:
         place = ", ".join(f"{value:.4f}" for value in self.T_world_cam[:3, 3])
         where = "" if self.status == "lost" else f", at ({place}) m, quality {self.quality:.2f}"

@@ -140,9 +140,9 @@ class KeptRun:
             self.folder.release()
             raise
 
-    def finish(self, lost: int, segments: int) -> None:
+    def finish(self, lost: int, segments: int, exit_code: int) -> None:
         """Everything is written: nothing is left to go on with."""
-        self.folder.finish(lost, segments)
+        self.folder.finish(lost, segments, exit_code)
         (self.folder.path / CHECKPOINT).unlink(missing_ok=True)
         self.records.forget()
         self.folder.release()

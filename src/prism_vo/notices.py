@@ -18,6 +18,7 @@ SURE = 3.0  # standard deviations
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
+LEAST_COVERED = 3  # frames partly covered, from which on it is said; clean recordings have none
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
@@ -75,6 +76,20 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
     return [
         f"The lens is not the one of the camera file: focal length {focal:+.2f} ± {s_focal:.2f} %, principal point "
         f"{x:+.1f} ± {s_x:.1f} and {y:+.1f} ± {s_y:.1f} px (raw); camera_refined.yaml has it."
+    ]
+
+
+def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if parts of several images show something else than the map."""
+    reports = list(reports)
+    covered = [r for r in reports if r.covered > 0.0]
+    if len(covered) < LEAST_COVERED:
+        return []
+    first, last, share = covered[0].index, covered[-1].index, np.mean([r.covered for r in covered])
+    return [
+        f"In {len(covered)} of {len(reports)} frames ({first} to {last}) a part of the image, {100 * share:.0f} % in "
+        "the mean, shows something else than the map (covered, moving, reflected or torn in time): their poses rest on "
+        "the other parts, and may be drawn aside; see covered in stats.jsonl."
     ]
 
 

@@ -140,9 +140,9 @@ class ResultsFolder:
             if refined is not None:
                 save_calibration(refined, self.path / REFINED_CAMERA)
 
-    def finish(self, lost: int, segments: int) -> None:
+    def finish(self, lost: int, segments: int, exit_code: int) -> None:
         """Everything is written, the report too."""
-        self._folder.mark("finished", frames=self._count, lost=lost, segments=segments)
+        self._folder.mark("finished", frames=self._count, lost=lost, segments=segments, exit_code=exit_code)
 
     def release(self) -> None:
         """Others may write here again."""
@@ -195,6 +195,7 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
             "gain": t.brightness.gain,
             "offset": t.brightness.offset,
             "zones": t.brightness.zones,
+            "covered": round(report.covered, 4),
         }
     if report.mapping is not None:
         m = report.mapping

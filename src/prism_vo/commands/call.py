@@ -160,4 +160,4 @@ def finished_before(folder: Path) -> int | None:
     marker = read_marker(folder)
     if marker is None or marker.get("state") != "finished":
         return None
-    return 3 if marker.get("lost") or marker.get("segments") != 1 else 0
+    return 3 if marker.get("exit_code") != 0 else 0

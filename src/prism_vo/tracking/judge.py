@@ -7,7 +7,7 @@ Depth is measured only where there is doubt, so that a frame like the one before
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,10 @@ LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
 LARGEST_SHIFT_ALONE = 2.5
 
+USUAL_SHIFT = (
+    1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
+)
+
 NOWHERE = "No part of the image fits the pose well."
 TORN = "Parts of the image lie beside where the pose puts them."
 CONTRADICTED = "Measured depth contradicts the pose."
@@ -56,6 +60,7 @@ class Verdict:
 
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
+    shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
 
     @property
     def believed(self) -> bool:
@@ -120,12 +125,19 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
+        shift = self._shift(frame, reference, track, motion)
+        if shift > LARGEST_SHIFT * _looseness(motion):
+            return Verdict(self._quality(track, motion), TORN, shift)
+        return replace(self._of_whole_image(frame, view, reference, track, motion), shift=shift)
+
+    def _of_whole_image(
+        self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
+    ) -> Verdict:
+        """Of a track whose image is of one piece."""
         zones, quality = track.brightness.zones, self._quality(track, motion)
         unusual = self._is_unusual(track, motion)
         # than others: by itself a compressed image never fits well
         worse = unusual and motion.expected.is_known
-        if self._torn(frame, reference, track, motion, LARGEST_SHIFT):
-            return Verdict(quality, TORN)
         if zones >= COVERED and not unusual:
             return Verdict(quality)
         predicted = self._predicted(frame, reference, track)
@@ -151,7 +163,7 @@ class Judge:
     ) -> Verdict:
         """Of a track out of nowhere: depth must confirm it, if it can be measured at all."""
         quality = self._quality(track, motion)
-        if self._torn(frame, reference, track, motion, LARGEST_SHIFT_ALONE):
+        if self._shift(frame, reference, track, motion) > LARGEST_SHIFT_ALONE * _looseness(motion):
             return Verdict(quality, TORN)
         predicted = self._predicted(frame, reference, track)
         worse = self._is_unusual(track, motion) and motion.expected.is_known
@@ -167,14 +179,14 @@ class Judge:
         """Share of agreeing zones, times how much worse than usual the frame fits."""
         return float(track.brightness.zones * min(1.0, motion.expected.rms / max(track.relative_rms, 1e-6)))
 
-    def _torn(self, frame: Frame, reference: Reference, track: Track, motion: Motion, largest: float) -> bool:
-        """Whether hardly a zone lies where the pose puts it: parts of the image belong to other poses.
+    def _shift(self, frame: Frame, reference: Reference, track: Track, motion: Motion) -> float:
+        """How far zones lie beside where the pose puts them, σ: much, if parts of the image belong to other poses.
 
-        The depths of a map that has just begun, known from one image, are coarse enough to explain as much.
+        0 in a map that has just begun, whose depths, known from one image, are coarse enough to explain as much.
         """
         if len(motion.expected.recent) < RECENT:
-            return False
-        return shift_of_zones(frame, reference, track, self.cutoff) > largest
+            return 0.0
+        return shift_of_zones(frame, reference, track, self.cutoff)
 
     def _surprise(self, reference: Reference, track: Track, motion: Motion) -> float:
         """How far beside the foreseen place the image lies, px at 512 px width."""
@@ -237,6 +249,11 @@ class Judge:
         distance = np.sqrt(((places[0] - places[1]) ** 2).sum(1).mean()) if len(q) else 0.0
         plane = reference.planes[0]
         return float(plane.focal * SURPRISE_WIDTH / plane.width * distance)
+
+
+def _looseness(motion: Motion) -> float:
+    """Times that zones may lie farther beside their places than with an exact camera."""
+    return max(1.0, motion.usual_shift / USUAL_SHIFT)
 
 
 def _rays(level: ReferencePixels) -> Array:

@@ -13,6 +13,7 @@ from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
 
+LEAST_SHIFTS, MOST_SHIFTS = 5, 10  # frames of a map that tell how far zones lie beside their places
 TRIED_ROTATIONS = (0.02, 0.05)  # rad about each axis, when the plain guesses fail
 
 
@@ -29,9 +30,15 @@ class Motion:
         None  # relative residual of the first frame tracked against the present reference
     )
     lost: int = 0  # frames since the last one with a pose
+    shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
 
-    def after(self, posed: PosedFrame, track: Track) -> Motion:
-        """A frame was tracked."""
+    @property
+    def usual_shift(self) -> float:
+        """Median of the map's first frames; 0: not known yet."""
+        return float(np.median(self.shifts)) if len(self.shifts) >= LEAST_SHIFTS else 0.0
+
+    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0) -> Motion:
+        """A frame was tracked; ``shift``: of its zones, σ, 0: not known."""
         return Motion(
             posed.T_view_world,
             posed.T_view_world @ se3.inverse(self.T_view_world),
@@ -39,6 +46,7 @@ class Motion:
             posed.frame.exposure,
             track.expected_next(self.expected),
             track.relative_rms if self.first_rms is None and not track.is_still else self.first_rms,
+            shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
         )
 
     def after_loss(self) -> Motion:
