@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prism_vo.notices import agreement_rows, contradiction, focus_notices, lamp_notices, lens_notices
+from prism_vo.notices import (
+    agreement_rows,
+    contradiction,
+    covered_notices,
+    focus_notices,
+    lamp_notices,
+    lens_notices,
+)
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
@@ -94,3 +101,20 @@ def test_bands_of_a_lamp_are_said() -> None:
     assert lamp_notices(0, 60) == [] and lamp_notices(5, 60) == []
     (sentence,) = lamp_notices(40, 60)
     assert "lamp" in sentence and "10 ms" in sentence
+
+
+def covered_at(*numbers: int, frames: int = 100) -> list[SimpleNamespace]:
+    """Frames of which 40 % are covered."""
+    return [SimpleNamespace(index=n, covered=0.4 if n in numbers else 0.0) for n in range(frames)]
+
+
+def test_covered_frames_are_said_with_their_number_and_share() -> None:
+    (sentence,) = covered_notices(covered_at(20, 22, 30, 35, 48, 90))  # type: ignore[arg-type]
+    assert "In 6 of 100 frames (20 to 90)" in sentence
+    assert "40 % in the mean" in sentence
+
+
+def test_a_few_covered_frames_far_apart_are_nothing_to_speak_of() -> None:
+    assert covered_notices(covered_at()) == []  # type: ignore[arg-type]
+    assert covered_notices(covered_at(20, 22, 24, 26)) == []  # type: ignore[arg-type]
+    assert covered_notices(covered_at(0, 10, 20, 30, 40, 50)) == []  # type: ignore[arg-type]

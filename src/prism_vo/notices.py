@@ -18,7 +18,9 @@ SURE = 3.0  # standard deviations
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
-LEAST_COVERED = 3  # frames partly covered, from which on it is said; clean recordings have none
+# partly covered frames among so many in a row, from which on it is said: clean recordings have none, but for deep
+# scenes, whose near things hide the far ones (3)
+LEAST_COVERED, IN_A_ROW = 5, 30
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
@@ -83,7 +85,8 @@ def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence if parts of several images show something else than the map."""
     reports = list(reports)
     covered = [r for r in reports if r.covered > 0.0]
-    if len(covered) < LEAST_COVERED:
+    numbers = [n for n, r in enumerate(reports) if r.covered > 0.0]
+    if not any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_COVERED - 1 :])):
         return []
     first, last, share = covered[0].index, covered[-1].index, np.mean([r.covered for r in covered])
     return [

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from prism_vo.optics.pinhole import Pinhole
-from prism_vo.tracking.judge import LEAST_FITTING, Predicted
+from prism_vo.tracking.judge import LEAST_FITTING, USUAL_SHIFT, Predicted, _looseness
+from prism_vo.tracking.motion import LEAST_SHIFTS, Motion
 
 PLANE = Pinhole(focal=100.0, cx=79.5, cy=59.5, width=160, height=120)
 
@@ -42,3 +43,11 @@ def test_depth_is_measured_at_pixels_that_fit() -> None:
     assert some.fits.all()
     assert 250 <= len(some.x) < 520
     assert some.x.min() > 0.4 * PLANE.width
+
+
+def test_zones_may_shift_more_where_they_always_did() -> None:
+    """A camera file that is wrong shifts the zones of every frame; no frame is lost for that."""
+    guessed = Motion(shifts=(2.0 * USUAL_SHIFT,) * LEAST_SHIFTS)
+    assert _looseness(guessed) == pytest.approx(2.0)
+    assert _looseness(Motion(shifts=(0.5,) * LEAST_SHIFTS)) == 1.0
+    assert _looseness(Motion(shifts=(9.0,) * (LEAST_SHIFTS - 1))) == 1.0
