@@ -20,7 +20,7 @@ _lock = RLock()
 
 
 class _WithoutCollecting(event.Listener):  # type: ignore[misc]
-    """No garbage is looked for while something is compiled: Numba's many objects live on, and looking takes an eighth."""
+    """No garbage is looked for while something is compiled: Numba's objects live on, and looking takes an eighth."""
 
     def __init__(self) -> None:
         self._depth = 0  # kernels that are compiled for one another; only one thread compiles at a time
