@@ -19,7 +19,7 @@ from prism_vo.kernel_cache import PACKAGE, kernel_folder, settings
 _lock = RLock()
 
 
-class _WithoutCollecting(event.Listener):  # type: ignore[misc]
+class _WithoutCollecting(event.Listener):
     """No garbage is looked for while something is compiled: Numba's objects live on, and looking takes an eighth."""
 
     def __init__(self) -> None:
