@@ -54,6 +54,7 @@ class Sensor(ABC):
 
     def rest(self) -> None:
         """No frame is expected for now: what can be made again need not stay in memory."""
+        return
 
     def learned(self) -> Any:
         """What was learnt once from the first frames; part of a checkpoint."""

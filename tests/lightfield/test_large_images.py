@@ -2,6 +2,7 @@
 """Of large images less is kept, and nothing else changes."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def decoded(frames: int) -> tuple[list[DecodedFrame], list[PointDepth], Decoder]
     decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
     raws = [replace(field.raw, index=n) for n in range(frames)]
     focused, depths = [decoder.focus(raws[0])], []
-    for raw, following in zip(raws, raws[1:]):
+    for raw, following in pairwise(raws):
         focused.append(decoder.focus(following))
         depths += [decoder.measure(raw, POINTS)]
     return focused, depths, decoder

@@ -240,9 +240,10 @@ class Decoder(Sensor):
             kept = self._kept(raw)
             if kept is not None:
                 return kept
-            others = [] if self._is_large(raw) else self._prepared[1 - FRAMES_KEPT :]
+            # large ones go before the next is made
+            self._prepared = [] if self._is_large(raw) else self._prepared[1 - FRAMES_KEPT :]
             image = self._light.prepare(raw.image, self._border, self._bands)
-            self._prepared = [*others, (raw, image)]
+            self._prepared.append((raw, image))
             return image
 
     def _prepared_to_focus(self, raw: RawFrame) -> PreparedRaw:
