@@ -166,7 +166,8 @@ def watched() -> Iterator[list[Watched]]:
 
 def instructions(kernel: Any) -> tuple[int, int]:
     """Packed and scalar arithmetic of floats in the machine code; compiled again, as kept code cannot be looked at."""
-    again = numba.njit(**kernel.targetoptions)(kernel.py_func)
+    options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
+    again = numba.njit(**options)(kernel.py_func)
     again.compile(kernel.nopython_signatures[0].args)
     letters = ARITHMETIC.findall(next(iter(again.inspect_asm().values())))
     return letters.count("p"), letters.count("s")
