@@ -73,7 +73,7 @@ def trimmed_axis(a, b, gain, offset):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _median(values):  # type: ignore[no-untyped-def]
-    """Of (N,), whose order changes; NaN if there are none. NumPy's takes Numba two seconds to compile."""
+    """Of (N,), whose order changes; NaN if there are none. NumPy's takes Numba over a second to compile."""
     if len(values) == 0:
         return np.nan
     half = len(values) // 2
