@@ -14,7 +14,9 @@ NOTHING_LEFT = """
 import sys
 from numba.core import event
 from prism_vo import Odometry, open_sequence
-from prism_vo.compile_beside import decode_noise, follow_a_wall
+from prism_vo.compile_beside import decode_noise, follow_a_wall, sum_nothing
+from prism_vo.window.terms.photometric_kernel import accumulate_residuals
+sum_nothing()
 follow_a_wall()
 decode_noise(colour=False)
 def known():
@@ -33,6 +35,7 @@ odometry.finish()
 after = known()
 print(sum(before.values()), len(odometry.map.T_view_world))
 print(*sorted(name for name in after if after[name] > before.get(name, 0)))
+print(len(accumulate_residuals.nopython_signatures))
 """
 
 
@@ -49,9 +52,10 @@ def test_nothing_is_left_to_compile(recording: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NOTHING_LEFT, recording], capture_output=True, text=True, check=True
     )
-    counts, new = done.stdout.split("\n")[:2]
+    counts, new, signatures = done.stdout.split("\n")[:3]
     assert all(int(count) > 3 for count in counts.split())
     assert new == "", f"compiled by the run itself: {new}"
+    assert signatures == "1"  # what was summed over no points has the types of what is summed over some
 
 
 @pytest.mark.parametrize("kept", [True, False])

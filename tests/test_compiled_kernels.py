@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -10,8 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core.errors import NumbaError
+from numba.extending import overload
 
 from prism_vo import kernel_cache
+from prism_vo.compiled import njit
 from prism_vo.kernel_cache import KEPT, PACKAGE, imported_modules
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
@@ -100,6 +104,34 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_every_process(pack
     places = {"NUMBA_CACHE_DIR": str(nowhere), "XDG_CACHE_HOME": str(nowhere), "LOCALAPPDATA": str(nowhere)}
     for _ in range(2):
         assert ask(package, **places) == (2.5, 0)
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_collected_after_compiling_as_before(collecting: bool) -> None:
+    seen = []
+
+    def probe(x: float) -> float:
+        return x
+
+    @overload(probe)
+    def _while_compiling(x):  # type: ignore[no-untyped-def]
+        seen.append(gc.isenabled())
+        return lambda x: x
+
+    @njit()
+    def kernel(x):  # type: ignore[no-untyped-def]
+        return probe(x) + 1.0
+
+    (gc.enable if collecting else gc.disable)()
+    try:
+        assert kernel(1.5) == 2.5
+        assert seen and not any(seen)
+        assert gc.isenabled() == collecting
+        with pytest.raises(NumbaError):
+            kernel("no number")
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
 
 
 def test_folders_of_older_states_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -21,9 +21,12 @@ from prism_vo.lightfield import Decoder
 from prism_vo.odometry import Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.pinhole import Intrinsics
 from prism_vo.sensor import DecodedSensor
 from prism_vo.simulate.cameras import preset_camera
 from prism_vo.types import DecodedFrame, RawFrame
+from prism_vo.window.terms.pairs import PairGeometry
+from prism_vo.window.terms.photometric_kernel import Found, Limits, Patterns, Sums, accumulate_residuals
 
 LAST_COMPILED = (
     PACKAGE / "window" / "terms" / "photometric_kernel.py"
@@ -82,6 +85,17 @@ def follow_a_wall() -> Odometry:
     return odometry
 
 
+def sum_nothing() -> None:
+    """The kernel of mapping that takes longest, for no points: a wall comes to it so late that a run does it again."""
+    pair = PairGeometry.of(np.eye(4)[None], np.zeros((1, 2)), np.ones(1))
+    none, some = np.empty(0, np.float32), np.empty((0, 8), np.float32)
+    points = Patterns(np.empty(0, np.int32), none, none, np.empty(0), some, some)
+    found = Found(np.empty((0, 1), np.int8), np.empty((0, 1), np.float32))
+    images, slots, one = np.zeros((1, 4, 4, 3), np.float32), np.zeros(1, np.int32), np.float32(1)
+    limits, sums = Limits(one, np.ones(1, np.float32)), Sums.zeros(1, np.zeros((0, 8)))
+    accumulate_residuals(images, slots, Intrinsics(one, one, one), pair, pair, points, limits, found, sums)
+
+
 def decode_noise(colour: bool) -> None:
     """Kernels of the decoder and of the check of the camera; those of colour sensors on request."""
     calibration = preset_camera("mini")
@@ -104,5 +118,6 @@ def decode_noise(colour: bool) -> None:
 
 
 if __name__ == "__main__":
+    sum_nothing()
     follow_a_wall()
     decode_noise(COLOUR in sys.argv[1:])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,10 +12,35 @@ from threading import RLock
 from typing import Any
 
 import numba
+from numba.core import event
 
 from prism_vo.kernel_cache import PACKAGE, kernel_folder, settings
 
 _lock = RLock()
+
+
+class _WithoutCollecting(event.Listener):
+    """No garbage is looked for while something is compiled: Numba's objects live on, and looking takes an eighth."""
+
+    def __init__(self) -> None:
+        self._depth = 0  # kernels that are compiled for one another; only one thread compiles at a time
+        self._was_on = False
+
+    def on_start(self, event: Any) -> None:
+        """Of compiling."""
+        if self._depth == 0:
+            self._was_on = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Of compiling, also if it failed."""
+        self._depth -= 1
+        if self._depth == 0 and self._was_on:
+            gc.enable()
+
+
+event.register("numba:compile", _WithoutCollecting())
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

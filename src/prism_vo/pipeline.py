@@ -214,6 +214,7 @@ def run(
         raise
     with uninterrupted():
         odometry.finish()
+        sensor.rest()
         if kept is not None:
             kept.close(odometry)
     if save_map is not None:

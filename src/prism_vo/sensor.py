@@ -52,6 +52,10 @@ class Sensor(ABC):
         """What ``focus`` carries from frame to frame, as it is after the last one; part of a checkpoint."""
         return None
 
+    def rest(self) -> None:
+        """No frame is expected for now: what can be made again need not stay in memory."""
+        return
+
     def learned(self) -> Any:
         """What was learnt once from the first frames; part of a checkpoint."""
         return None

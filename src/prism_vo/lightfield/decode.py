@@ -103,6 +103,11 @@ class Decoder(Sensor):
         """The slope in use, when it was looked at, and how many matches the scene has shown."""
         return self._focus_slope.state
 
+    def rest(self) -> None:
+        """Prepared images go; of an R32 they are 600 MB, just when a run's end wants room of its own."""
+        with self._lock:
+            self._prepared = []
+
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
         return Learned(
@@ -129,7 +134,7 @@ class Decoder(Sensor):
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
         expect(raw, RawFrame, "raw", FRAME)
         slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
-        image = self._focused(self.prepare(raw), slope)
+        image = self._focused(self._prepared_to_focus(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
     def look(self, raw: RawFrame) -> None:
@@ -232,12 +237,30 @@ class Decoder(Sensor):
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
         with self._lock:
-            for frame, image in self._prepared:
-                if frame is raw:
-                    return image
+            kept = self._kept(raw)
+            if kept is not None:
+                return kept
+            # large ones go before the next is made
+            self._prepared = [] if self._is_large(raw) else self._prepared[1 - FRAMES_KEPT :]
             image = self._light.prepare(raw.image, self._border, self._bands)
-            self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
+            self._prepared.append((raw, image))
             return image
+
+    def _prepared_to_focus(self, raw: RawFrame) -> PreparedRaw:
+        """As :meth:`prepare`; large ones are kept where depth is measured only: frames are focused well ahead of that,
+        and those of them that become keyframes are few."""
+        if not self._is_large(raw):
+            return self.prepare(raw)
+        with self._lock:
+            kept = self._kept(raw)
+            return self._light.prepare(raw.image, self._border, self._bands) if kept is None else kept
+
+    def _kept(self, raw: RawFrame) -> PreparedRaw | None:
+        return next((image for frame, image in self._prepared if frame is raw), None)
+
+    def _is_large(self, raw: RawFrame) -> bool:
+        """Whether its image for matching is: four floats to a pixel."""
+        return 16 * raw.image.shape[0] * raw.image.shape[1] > LARGE
 
     def _frame(
         self,

@@ -15,7 +15,7 @@ from prism_vo.lightfield.displaced import PlacedMatches, clustered_variance, fit
 from prism_vo.lightfield.geometry import StereoGeometry
 from prism_vo.lightfield.ladders import refinement_ladder, search_ladder
 from prism_vo.lightfield.matching import RESULTS
-from prism_vo.lightfield.measure import measure_blocks, measure_points
+from prism_vo.lightfield.measure import block_scratch, measure_blocks, measure_points, point_scratch
 from prism_vo.lightfield.nearby import lens_grid
 from prism_vo.lightfield.records import MatchingImage, MatchTables, Sampling
 from prism_vo.lightfield.sample_steps import GREY_OFFSET
@@ -88,7 +88,7 @@ class Matcher:
         tables = self._tables(0.0 if everything else self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_points(tables, image, ordered, first, last, out)
+            measure_points(tables, image, ordered, first, last, point_scratch(tables), out)
 
         self._bands.run(len(points), band)
         found = np.empty_like(out)
@@ -102,7 +102,8 @@ class Matcher:
         tables = self._tables(self._limit)
 
         def band(first: int, last: int) -> None:
-            measure_blocks(tables, image, self.block, first, last, out)
+            scratch = block_scratch(tables, self.block)
+            measure_blocks(tables, image, self.block, first, last, scratch, out)
 
         self._bands.run(-(-view.height // self.block), band)
         return Matches(*out)

@@ -65,8 +65,7 @@ class Between(NamedTuple):
     lower_right: np.float32
 
 
-@njit(nogil=True, cache=True)
-def refine_scratch(workspace, rungs, nodes, samples):  # type: ignore[no-untyped-def]
+def refine_scratch(workspace: Workspace, rungs: int, nodes: int, samples: int) -> RefineScratch:
     """For nodes × nodes nodes and samples × samples samples → :class:`RefineScratch`."""
     return RefineScratch(
         workspace,
@@ -77,7 +76,7 @@ def refine_scratch(workspace, rungs, nodes, samples):  # type: ignore[no-untyped
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-untyped-def]
     """Root of b near the rung ``scratch.start`` at each sample → ``scratch.result``; NaN where there is none.
 
@@ -126,7 +125,7 @@ def refine(tables, image, lenses, nodes, samples, scratch):  # type: ignore[no-u
             out[STEEPNESS, row, col] = _between(scores, k, place, STEEP) / free
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def _place(samples, row, col, nodes):  # type: ignore[no-untyped-def]
     """Where a sample lies between the nodes → :class:`Between`."""
     x, y, one = samples.x0 + samples.step * col, samples.y0 + samples.step * row, np.float32(1.0)

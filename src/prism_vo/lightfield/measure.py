@@ -3,44 +3,78 @@
 
 Both go the same way, which :func:`_search_samples` and :func:`_refine_samples` hold: a point is a block of one sample.
 They differ in the lenses they gather: a point looks for those of its own search, and then of its own slope.
+What they work in is made outside: a kernel that makes arrays compiles for a second longer.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from prism_vo.compiled import njit
-from prism_vo.lightfield.matching import STEPS_WALKED, refine, refine_scratch
-from prism_vo.lightfield.nearby import Area, gather_lenses, lens_room
-from prism_vo.lightfield.records import SampleGrid
-from prism_vo.lightfield.search import SEARCH_SIDE, SEARCH_WINDOW, search, search_scratch
+from prism_vo.lightfield.matching import STEPS_WALKED, RefineScratch, refine, refine_scratch
+from prism_vo.lightfield.nearby import Area, LensRoom, gather_lenses, lens_room
+from prism_vo.lightfield.records import MatchTables, SampleGrid
+from prism_vo.lightfield.search import (
+    SEARCH_SIDE,
+    SEARCH_WINDOW,
+    SearchScratch,
+    search,
+    search_scratch,
+)
 from prism_vo.lightfield.workspace import new_workspace
 
 POINT_NODES = 2  # a side, about a point that lies between them
 NODES_BEYOND = 3  # at most so many more than whole steps fit a block: both ends, and the fraction of a step
 
 
+class Scratch(NamedTuple):
+    """What one thread measures in."""
+
+    searching: SearchScratch
+    refining: RefineScratch
+    room: LensRoom
+
+
+def point_scratch(tables: MatchTables) -> Scratch:
+    """For :func:`measure_points`."""
+    searching = search_scratch(new_workspace(SEARCH_SIDE), len(tables.search_ladder.slope), 1)
+    columns = POINT_NODES + 2 * tables.sampling.window + 2
+    refining = refine_scratch(new_workspace(columns), len(tables.ladder.slope), POINT_NODES, 1)
+    return Scratch(searching, refining, lens_room(tables.lenses))
+
+
+def block_scratch(tables: MatchTables, block: int) -> Scratch:
+    """For :func:`measure_blocks`: one workspace for both, as blocks take turns."""
+    sampling, workspace = tables.sampling, new_workspace(0)
+    search_nodes = int(sampling.scale * (block - 1) / sampling.search_pitch) + NODES_BEYOND
+    nodes = int(sampling.scale * (block - 1) / sampling.pitch) + NODES_BEYOND
+    searching = search_scratch(workspace, len(tables.search_ladder.slope), search_nodes)
+    refining = refine_scratch(workspace, len(tables.ladder.slope), nodes, block)
+    return Scratch(searching, refining, lens_room(tables.lenses))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def measure_points(tables, image, points, first, last, out):  # type: ignore[no-untyped-def]
+def measure_points(tables, image, points, first, last, scratch, out):  # type: ignore[no-untyped-def]
     """Rows [first, last) of ``points`` (TF px) → columns of ``out`` (RESULTS, N), see :func:`refine`.
 
-    ``tables``: :class:`MatchTables`; ``image``: :class:`MatchingImage`.
+    ``tables``: :class:`MatchTables`; ``image``: :class:`MatchingImage`; ``scratch``: :func:`point_scratch`.
     """
     ladder, sampling, grid = tables.ladder, tables.sampling, tables.lenses
-    searching = search_scratch(new_workspace(SEARCH_SIDE), len(tables.search_ladder.slope), 1)
-    refining = refine_scratch(
-        new_workspace(POINT_NODES + 2 * sampling.window + 2), len(ladder.slope), POINT_NODES, 1
-    )
-    room = lens_room(grid)
+    searching, refining, room = scratch
     search_half, half = _search_margin(sampling), _margin(sampling)
-    search_reach = (tables.search_ladder.radius / tables.search_ladder.slope).max()
+    search_reach = 0.0
+    for k in range(len(tables.search_ladder.slope)):
+        search_reach = max(search_reach, tables.search_ladder.radius[k] / tables.search_ladder.slope[k])
     for n in range(first, last):
         cx, cy = _raw_position(sampling, points[n, 0]), _raw_position(sampling, points[n, 1])
         sample = SampleGrid(cx, cy, sampling.scale, 1, 1)
         area = Area(cx - search_half, cy - search_half, cx + search_half, cy + search_half)
         lenses = gather_lenses(grid, tables.search_ladder.slope[0], search_reach, area, room)
         _search_samples(tables, image, lenses, sample, searching, refining.start)
-        out[:, n] = np.nan
+        for k in range(len(out)):  # Numba compiles for seconds what it would say about shapes that do not fit
+            out[k, n] = np.nan
         start = refining.start[0, 0]
         if start < 0:
             continue
@@ -48,21 +82,19 @@ def measure_points(tables, image, points, first, last, out):  # type: ignore[no-
         area = Area(cx - half, cy - half, cx + half, cy + half)
         lenses = gather_lenses(grid, least, grid.radius / least, area, room)
         _refine_samples(tables, image, lenses, sample, refining)
-        for k in range(len(out)):  # Numba compiles for seconds what it would say about shapes that do not fit
+        for k in range(len(out)):
             out[k, n] = refining.result[k, 0, 0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def measure_blocks(tables, image, block, first, last, out):  # type: ignore[no-untyped-def]
-    """Block rows [first, last) of the TF grid → ``out`` (RESULTS, h, w), what :func:`measure_points` gives there."""
+def measure_blocks(tables, image, block, first, last, scratch, out):  # type: ignore[no-untyped-def]
+    """Block rows [first, last) of the TF grid → ``out`` (RESULTS, h, w), what :func:`measure_points` gives there.
+
+    ``scratch``: :func:`block_scratch`.
+    """
     ladder, sampling, grid = tables.ladder, tables.sampling, tables.lenses
     scale, height, width = sampling.scale, out.shape[1], out.shape[2]
-    search_nodes = int(scale * (block - 1) / sampling.search_pitch) + NODES_BEYOND
-    nodes = int(scale * (block - 1) / sampling.pitch) + NODES_BEYOND
-    workspace = new_workspace(0)
-    searching = search_scratch(workspace, len(tables.search_ladder.slope), search_nodes)
-    refining = refine_scratch(workspace, len(ladder.slope), nodes, block)
-    room = lens_room(grid)
+    searching, refining, room = scratch
     half = max(_search_margin(sampling), _margin(sampling))
     span = scale * block + 2 * half
     for by in range(first, last):
@@ -76,7 +108,10 @@ def measure_blocks(tables, image, block, first, last, out):  # type: ignore[no-u
             lenses = gather_lenses(grid, tables.search_ladder.slope[0], reach, area, room)
             _search_samples(tables, image, lenses, samples, searching, refining.start)
             _refine_samples(tables, image, lenses, samples, refining)
-            out[:, y0 : y0 + ny, x0 : x0 + nx] = refining.result[:, :ny, :nx]
+            for k in range(len(out)):
+                for y in range(ny):
+                    for x in range(nx):
+                        out[k, y0 + y, x0 + x] = refining.result[k, y, x]
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")

@@ -111,14 +111,13 @@ def lens_grid(geometry: StereoGeometry) -> LensGrid:
     )
 
 
-@njit(nogil=True, cache=True)
-def lens_room(grid):  # type: ignore[no-untyped-def]
+def lens_room(grid: LensGrid) -> LensRoom:
     """Room for all lenses of ``grid``; what is not used is never touched."""
     count = grid.row_at.size
     return LensRoom(np.empty((count, PARAMETERS), np.float32), np.empty((count, CELLS), np.int64))
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _lens_range(grid, slope, reach, area):  # type: ignore[no-untyped-def]
     """First and last i, first and last j of the lenses that may see the area."""
     cx, cy = grid.centre_x, grid.centre_y
@@ -162,7 +161,7 @@ def gather_lenses(grid, slope, reach, area, room):  # type: ignore[no-untyped-de
     return NearbyLenses(room.parameters, room.cells, count, x0, y0)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True, inline="always")
 def _copy_lens(lens, border, x0, y0, parameters, cell):  # type: ignore[no-untyped-def]
     """One row of ``lenses`` → one row of the parameters, and the raw pixel of the cell."""
     base_x, base_y = np.floor(lens[MEASURED_X]), np.floor(lens[MEASURED_Y])

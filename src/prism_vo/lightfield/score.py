@@ -47,21 +47,29 @@ USUAL_SIDE = 5  # nodes of the default window, whose sums are written out
 # per node; STEEP_…: weighted with the squared gradient; BENT: squared second differences; INNER, NEXT: covariance over
 # the lenses of a sample with itself and with (the mean of its four neighbours less itself); RISE:
 # Σ_j w (∇Ī · (d_j − d̄))² as b has it; KNOWN: the freedom of nodes with a gradient
-SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT, RISE, KNOWN = range(11)
+# (NumPy's integers: each of Python's is a type of its own to Numba, which compiles anew for it what it is passed to)
 CHANNELS = 11
+SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_NEXT, RISE, KNOWN = map(
+    np.int64, range(CHANNELS)
+)
 CHANNEL_ROWS = (WX, W2, WI, GX, WY, GY, GB, GII, GIB, WXX, WXY)  # the sums that make room for them
 DOWN, ALONG = TAP00, TAP10  # rows of the working array that are free after the sums over lenses
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def score(image, lenses, overlay, nodes, window, workspace, out):  # type: ignore[no-untyped-def]
     """At one rung: window sums of the channels at ``nodes`` (:class:`SampleGrid`) → ``out`` (ny, nx, CHANNELS)."""
-    pitch, margin = nodes.step, window + 1  # one more sample to each side for central differences
-    mx, my = nodes.nx + 2 * margin, nodes.ny + 2 * margin
-    samples = SampleGrid(nodes.x0 - margin * pitch, nodes.y0 - margin * pitch, pitch, mx, my)
+    samples = _with_margin(nodes, window + 1)  # one more sample to each side for central differences
     accumulate(image, lenses, overlay, samples, workspace)
-    _node_values(workspace.work, mx * my, np.float32(0.5 / (pitch * overlay.slope)))
-    _window_sums(workspace.work, mx, nodes, 2 * window + 1, out)
+    _node_values(workspace.work, samples.nx * samples.ny, np.float32(0.5 / (nodes.step * overlay.slope)))
+    _window_sums(workspace.work, samples.nx, nodes, 2 * window + 1, out)
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _with_margin(nodes, margin):  # type: ignore[no-untyped-def]
+    """``margin`` more nodes to each side."""
+    beside, more = margin * nodes.step, 2 * margin
+    return SampleGrid(nodes.x0 - beside, nodes.y0 - beside, nodes.step, nodes.nx + more, nodes.ny + more)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

@@ -39,8 +39,7 @@ class SearchScratch(NamedTuple):
     rungs: NDArray[np.int64]  # (my, mx): rung of the refinement's ladder below the best slope; −1: none
 
 
-@njit(nogil=True, cache=True)
-def search_scratch(workspace, rungs, nodes):  # type: ignore[no-untyped-def]
+def search_scratch(workspace: Workspace, rungs: int, nodes: int) -> SearchScratch:
     """For nodes × nodes nodes → :class:`SearchScratch`."""
     return SearchScratch(
         workspace,
@@ -52,7 +51,7 @@ def search_scratch(workspace, rungs, nodes):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
     """Slope of least cost at each node → ``scratch.best``.
 
@@ -63,18 +62,24 @@ def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-de
     work, w = workspace.work, SEARCH_WINDOW
     mx, my = nodes.nx + 2 * w, nodes.ny + 2 * w
     samples = SampleGrid(nodes.x0 - w * nodes.step, nodes.y0 - w * nodes.step, nodes.step, mx, my)
-    one, tiny = np.float32(1.0), np.float32(LEAST_WEIGHT)
     for rung in range(len(slopes)):
         overlay = Overlay(slopes[rung], radii[rung], 1, False)
         accumulate(image, lenses, overlay, samples, workspace)
-        for t in range(PAD, PAD + whole_lanes(mx * my)):
-            p = np.uint64(t)
-            weight, light = work[p + W], work[p + WI]
-            per = one / max(weight, tiny)
-            work[p + WII] -= light * light * per
-            work[p + W2] = weight - work[p + W2] * per
+        _residuals(work, mx * my)
         _window_costs(work, nodes, columns, rung, cost, freedom)
     _choose(slopes, shares, cost, freedom, tables.refine_limit, best[: nodes.ny, : nodes.nx])
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _residuals(work, samples):  # type: ignore[no-untyped-def]
+    """Sums over lenses → residual sum and degrees of freedom of each sample."""
+    one, tiny = np.float32(1.0), np.float32(LEAST_WEIGHT)
+    for t in range(PAD, PAD + whole_lanes(samples)):
+        p = np.uint64(t)
+        weight, light = work[p + W], work[p + WI]
+        per = one / max(weight, tiny)
+        work[p + WII] -= light * light * per
+        work[p + W2] = weight - work[p + W2] * per
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

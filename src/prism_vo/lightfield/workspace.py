@@ -48,15 +48,13 @@ class Workspace(NamedTuple):
     tile_columns: int  # of the tiles it was made for; 0: for blocks
 
 
-@njit(nogil=True, cache=True)
-def new_workspace(columns):  # type: ignore[no-untyped-def]
+def new_workspace(columns: int) -> Workspace:
     """``columns``: of tiles, or 0 for blocks; what is wider than a tile goes the way of blocks."""
     work = np.zeros(ROWS * STRIDE, np.float32)
     tile_columns = columns if columns <= TILE else 0
     if tile_columns > 0:
-        for n in range(TILE * TILE):
-            k = np.uint64(n + PAD)
-            work[k + COLUMN], work[k + ROW] = n % columns, n // columns
+        n = np.arange(TILE * TILE)
+        work[n + (PAD + int(COLUMN))], work[n + (PAD + int(ROW))] = n % columns, n // columns
     return Workspace(work, np.zeros(STRIDE, np.int32), tile_columns)
 
 

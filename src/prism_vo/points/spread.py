@@ -125,8 +125,10 @@ def _middles(bits, height, width, out):  # type: ignore[no-untyped-def]
     for row in range(out.shape[1]):
         for column in range(out.shape[2]):
             for y in range(height):
-                part = bits[row * height + y, column * width : (column + 1) * width]
-                tile[y * width : (y + 1) * width] = part
+                for x in range(
+                    width
+                ):  # Numba compiles for seconds what it would say about shapes that do not fit
+                    tile[y * width + x] = bits[row * height + y, column * width + x]
             low, high = tile[0], tile[0]
             for k in range(number):
                 low, high = min(low, tile[k]), max(high, tile[k])

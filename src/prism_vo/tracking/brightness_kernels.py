@@ -37,13 +37,14 @@ def trimmed_axis(a, b, gain, offset):  # type: ignore[no-untyped-def]
     Begins with a gain and an offset; what is far from them is left out, then what is far from the new ones.
     """
     count = len(a)
-    residual, kept = np.empty(count), np.zeros(count, np.bool_)
+    deviation, work, kept = np.empty(count), np.empty(count), np.zeros(count, np.bool_)
     for _ in range(ROUNDS):
         for n in range(count):
-            residual[n] = b[n] - gain * a[n] - offset
-        middle = np.median(residual)
-        deviation = np.abs(residual - middle)
-        limit = TRIM * (ROBUST_SIGMA * np.median(deviation) + LEAST_DEVIATION)
+            deviation[n] = work[n] = b[n] - gain * a[n] - offset
+        middle = _median(work)
+        for n in range(count):
+            deviation[n] = work[n] = abs(deviation[n] - middle)
+        limit = TRIM * (ROBUST_SIGMA * _median(work) + LEAST_DEVIATION)
         same, number, mean_a, mean_b = True, 0, 0.0, 0.0
         for n in range(count):
             keep = deviation[n] < limit
@@ -68,3 +69,32 @@ def trimmed_axis(a, b, gain, offset):  # type: ignore[no-untyped-def]
         gain = np.sqrt(spread_b / spread_a)
         offset = mean_b - gain * mean_a
     return gain, offset, True
+
+
+@njit(nogil=True, cache=True)
+def _median(values):  # type: ignore[no-untyped-def]
+    """Of (N,), whose order changes; NaN if there are none. NumPy's takes Numba over a second to compile."""
+    if len(values) == 0:
+        return np.nan
+    half = len(values) // 2
+    low, high = 0, len(values) - 1
+    while low < high:  # until all before ``half`` are not larger, all after it not smaller
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        low = low if half <= j else (i if half >= i else high)
+        high = j if half <= j else high
+    middle = values[half]
+    if len(values) % 2 == 1:
+        return middle
+    below = values[0]
+    for n in range(1, half):
+        below = max(below, values[n])
+    return (below + middle) / 2

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of large images less is kept, and nothing else changes."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from light_fields import mini
+
+from prism_vo.config import DecodeConfig
+from prism_vo.lightfield import Decoder, decode
+from prism_vo.types import DecodedFrame, PointDepth
+
+POINTS = np.random.default_rng(4).uniform(20, 160, (200, 2))
+
+
+def decoded(frames: int) -> tuple[list[DecodedFrame], list[PointDepth], Decoder]:
+    """Frames that are focused one ahead of where depth is measured."""
+    field = mini()
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    raws = [replace(field.raw, index=n) for n in range(frames)]
+    focused, depths = [decoder.focus(raws[0])], []
+    for raw, following in pairwise(raws):
+        focused.append(decoder.focus(following))
+        depths += [decoder.measure(raw, POINTS)]
+    return focused, depths, decoder
+
+
+def test_large_images_give_the_same_and_are_kept_where_depth_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual, usual_depths, small = decoded(4)
+    monkeypatch.setattr(decode, "LARGE", 1e3)
+    large, large_depths, decoder = decoded(4)
+    assert len(small._prepared) == decode.FRAMES_KEPT
+    assert [frame.index for frame, _ in decoder._prepared] == [2]
+    for ours, theirs in zip(large, usual, strict=True):
+        np.testing.assert_array_equal(ours.image, theirs.image)
+    for one, other in zip(large_depths, usual_depths, strict=True):
+        np.testing.assert_array_equal(one.inv_virtual_depth, other.inv_virtual_depth)
+        np.testing.assert_array_equal(one.variance, other.variance)
+
+
+def test_at_rest_nothing_is_kept_and_measuring_goes_on_as_before() -> None:
+    _, depths, decoder = decoded(2)
+    (raw, _), *_ = decoder._prepared
+    decoder.rest()
+    assert not decoder._prepared
+    again = decoder.measure(raw, POINTS)
+    np.testing.assert_array_equal(again.inv_virtual_depth, depths[0].inv_virtual_depth)
