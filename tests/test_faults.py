@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to a recording, on exact focused images: light that changes, things in the way, other places."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from decoded_frames import CAMERA, VIEW, FrameList, black_frame, frame_of, relative_errors, wall
 from smooth_scene import SmoothScene, sideways_poses
 
+from prism_vo import notices
+from prism_vo.commands.call import finished_before
 from prism_vo.evaluate.metrics import evaluate_trajectory
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.pipeline import run
@@ -54,8 +57,9 @@ def test_a_light_that_flickers_makes_no_keyframes_of_its_own() -> None:
     assert translation.max() < 1.0 * MM
 
 
-def test_what_covers_forty_per_cent_is_left_out() -> None:
-    frames, truth = wall(16)
+def partly_covered() -> list[DecodedFrame]:
+    """Twelve frames; another scene wanders through 40 % of the five from the fifth on."""
+    frames, _ = wall(16)
     foreign, width = elsewhere(5, 4), int(0.4 * VIEW.width)
     covered = list(frames[:12])
     for k, other in enumerate(foreign, 4):
@@ -65,7 +69,27 @@ def test_what_covers_forty_per_cent_is_left_out() -> None:
         assert other.inv_virtual_depth is not None
         rho[:, left : left + width] = other.inv_virtual_depth[:, left : left + width]
         covered[k] = replace(covered[k], image=image, inv_virtual_depth=rho)
-    odometry, reports = track(covered)
+    return covered
+
+
+def test_what_covers_the_scene_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two frames are: the second becomes a keyframe, and the next ones are compared with that. Five are said."""
+    assert run(FrameList(partly_covered())).exit_code == 0
+    monkeypatch.setattr(notices, "LEAST_COVERED", 2)
+    result = run(FrameList(partly_covered()), out=tmp_path / "out")
+    seen = [r.index for r in result.reports if r.covered > 0.0]
+    assert seen == [4, 5]
+    assert all(0.2 < r.covered < 0.7 for r in result.reports if r.covered > 0.0)
+    assert any("shows something else than the map" in notice for notice in result.notices)
+    assert result.lost == 0 and result.exit_code == 3
+    assert finished_before(tmp_path / "out") == 3
+    lines = [json.loads(line) for line in (tmp_path / "out" / "stats.jsonl").read_text().splitlines()]
+    assert [line["frame"] for line in lines if line.get("covered")] == seen
+
+
+def test_what_covers_forty_per_cent_is_left_out() -> None:
+    _, truth = wall(16)
+    odometry, reports = track(partly_covered())
     odometry.finish()
     assert {r.status for r in reports} <= {"ok", "keyframe"}
     translation, _ = relative_errors(np.array([r.T_world_cam for r in reports]), truth[:12])
