@@ -34,6 +34,7 @@ class FrameReport:
     # place is seen again, while T_world_cam never does
     T_map_odometry: Array = field(default_factory=lambda: np.eye(4))
     verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
+    covered: float = 0.0  # share of the image that shows something else than the map, or its reference did
 
     @property
     def quality(self) -> float:
@@ -41,13 +42,6 @@ class FrameReport:
         if self.status == "lost":
             return 0.0
         return 1.0 if self.verdict is None else self.verdict.quality
-
-    @property
-    def covered(self) -> float:
-        """Share of the image that shows something else than the map, though the frame has a pose."""
-        if self.status == "lost" or self.track is None or self.track.covered is None:
-            return 0.0
-        return float(self.track.covered.covered.mean())
 
     def __repr__(self) -> str:
         place = ", ".join(f"{value:.4f}" for value in self.T_world_cam[:3, 3])

@@ -19,8 +19,8 @@ SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
 # partly covered frames among so many in a row, from which on it is said: clean recordings have none, but for deep
-# scenes, whose near things hide the far ones (3)
-LEAST_COVERED, IN_A_ROW = 5, 30
+# scenes, whose near things hide the far ones (6)
+LEAST_COVERED, IN_A_ROW = 10, 30
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 

@@ -320,7 +320,14 @@ class Odometry:
             self.watch.seconds(),
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
+            covered=0.0 if status == "lost" else self._covered_share(track),
         )
+
+    def _covered_share(self, track: Track | None) -> float:
+        """Of the image, by its track or in the keyframe that it is, or was, tracked against."""
+        known = [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
+        masks = [zones.covered for zones in known if zones is not None]
+        return float(np.any(masks, axis=0).mean()) if masks else 0.0
 
     def _T_map_odometry(self) -> Array:
         if self.places is None or not self.window.keyframes:
