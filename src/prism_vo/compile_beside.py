@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from prism_vo.calibrate.check import check_camera
+from prism_vo.datasets import png
 from prism_vo.errors import PrismError
 from prism_vo.kernel_cache import PACKAGE, kernel_folder, settings
 from prism_vo.lightfield import Decoder
@@ -97,7 +98,7 @@ def sum_nothing() -> None:
 
 
 def decode_noise(colour: bool) -> None:
-    """Kernels of the decoder and of the check of the camera; those of colour sensors on request."""
+    """Kernels of image files, of the decoder and of the check of the camera; those of colour sensors on request."""
     calibration = preset_camera("mini")
     size = calibration.sensor.height, calibration.sensor.width
     lenses = MicroLensArray.of(PlenopticCamera(calibration))
@@ -105,6 +106,7 @@ def decode_noise(colour: bool) -> None:
     rows, columns = np.indices(size)
     distance, _ = cKDTree(lenses.image_centres).query(np.stack([columns, rows], -1))
     frame = RawFrame(0, 0.0, np.where(distance < lenses.usable_radius, noise, 0).astype(np.uint8))
+    png.pixels(cv2.imencode(".png", frame.image)[1].tobytes())
     with suppress(PrismError):
         check_camera(PlenopticCamera(calibration), [frame.image, frame.image])
     mosaic = calibration.model_copy(
