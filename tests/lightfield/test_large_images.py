@@ -49,3 +49,22 @@ def test_at_rest_nothing_is_kept_and_measuring_goes_on_as_before() -> None:
     assert not decoder._prepared
     again = decoder.measure(raw, POINTS)
     np.testing.assert_array_equal(again.inv_virtual_depth, depths[0].inv_virtual_depth)
+
+
+def test_memory_of_an_image_that_nobody_reads_is_used_again_and_no_other() -> None:
+    field = mini()
+    decoder = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    raws = [
+        replace(field.raw, index=n, image=np.roll(field.raw.image, n, axis=1)) for n in range(6)
+    ]  # all different
+    held = decoder.matching_image(raws[0])
+    before = held.pixels.copy()
+    places = [decoder.matching_image(raw).pixels.ctypes.data for raw in raws[1:]]
+    np.testing.assert_array_equal(held.pixels, before)
+    assert held.pixels.ctypes.data not in places
+    assert len(set(places)) < len(places)
+    fresh = Decoder(field.camera, DecodeConfig(threads=1), field.white)
+    fresh.vignetting(raws[0])
+    np.testing.assert_array_equal(
+        decoder.matching_image(raws[5]).pixels, fresh.matching_image(raws[5]).pixels
+    )

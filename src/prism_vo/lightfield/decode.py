@@ -51,7 +51,10 @@ FRAME = "an image becomes one with RawFrame(index, time, image)"
 DOUBT = 16.0
 LEAST_SATURATED = 1e-3  # share of a TF pixel's light
 LARGE = 2e8  # bytes of an image for matching: of such, one is kept (an R32 has 500 MB)
-FRAMES_KEPT = 2  # prepared raw images: the current frame and the one another thread may still be reading
+MATCHED_KEPT = (
+    2  # images for matching: of the current frame, and of one that another thread may still be reading
+)
+FRAMES_KEPT = 4  # prepared raw images: besides those two, frames that are focused ahead
 
 
 class Learned(NamedTuple):
@@ -84,6 +87,8 @@ class Decoder(Sensor):
         self._bands = Bands(self.config.threads)
         self._light = RawLight(camera, self.geometry.array, white)
         self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
+        self._matched: list[PreparedRaw] = []  # that have an image for matching, the last one last
+        self._room: list[Floats] = []  # see PreparedRaw
         self._lock = threading.Lock()
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
@@ -106,7 +111,7 @@ class Decoder(Sensor):
     def rest(self) -> None:
         """Prepared images go; of an R32 they are 600 MB, just when a run's end wants room of its own."""
         with self._lock:
-            self._prepared = []
+            self._prepared, self._matched, self._room = [], [], []
 
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
@@ -222,13 +227,13 @@ class Decoder(Sensor):
         """What the matcher reads of a frame."""
         fall = transmission_fall(self.vignetting(raw), self._matcher_for(raw).geometry.radius)
         prepared = self.prepare(raw)
-        pixels = prepared.matching_image
-        if pixels.nbytes > LARGE:
-            with self._lock:
-                for _, other in self._prepared:
-                    if other is not prepared:
-                        other.forget_matching()
-        return MatchingImage(pixels, fall)
+        with self._lock:
+            matched = [*(other for other in self._matched if other is not prepared), prepared]
+            kept = 1 if self._is_large(raw) else MATCHED_KEPT
+            for other in matched[:-kept]:
+                other.forget_matching()
+            self._matched = matched[-kept:]
+        return MatchingImage(prepared.matching_image, fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame seen."""
@@ -240,10 +245,12 @@ class Decoder(Sensor):
             kept = self._kept(raw)
             if kept is not None:
                 return kept
-            # large ones go before the next is made
-            self._prepared = [] if self._is_large(raw) else self._prepared[1 - FRAMES_KEPT :]
+            if self._is_large(raw):  # they go before the next is made
+                self._prepared, self._matched = [], []
             image = self._light.prepare(raw.image, self._border, self._bands)
-            self._prepared.append((raw, image))
+            if not self._is_large(raw):
+                image.room = self._room
+            self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
             return image
 
     def _prepared_to_focus(self, raw: RawFrame) -> PreparedRaw:

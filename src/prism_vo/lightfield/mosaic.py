@@ -72,7 +72,7 @@ class PreparedMosaic(PreparedRaw):
 
     def _at_half_pixels(self, usable: Floats) -> Floats:
         height, width = usable.shape
-        luminance = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
+        luminance = self._matching_room((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width))
         self._bands.run(height, lambda first, last: _luminance_rows(usable, first, last, luminance))
         return luminance
 

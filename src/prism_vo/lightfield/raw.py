@@ -9,7 +9,9 @@ of a micro-image is derived in docs/decoding.md.
 
 from __future__ import annotations
 
+import sys
 import threading
+from contextlib import suppress
 
 import cv2
 import numpy as np
@@ -36,6 +38,7 @@ HOT = 0.75  # of a saturated pixel: what its neighbours stay below is no light
 BESIDE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.uint8)  # the four neighbours of a pixel
 SPECK = np.ones((3, 3), np.uint8)  # px: single black pixels are noise
 REGISTER = 16  # floats
+ONLY_HERE = 2  # references to an array that one variable holds: that, and the count's own
 
 
 class PreparedRaw:
@@ -48,6 +51,7 @@ class PreparedRaw:
         self._inside, self._border, self._bands = gain, border, bands
         self._light, brightest = np.empty(values.shape, np.float32), np.empty(len(values), np.float32)
         self._matching: Floats | None = None
+        self.room: list[Floats] = []  # memory of images for matching that nobody reads any more
         self._lock = threading.Lock()
         bands.run(
             len(values),
@@ -91,9 +95,12 @@ class PreparedRaw:
             return self._matching
 
     def forget_matching(self) -> None:
-        """Whoever is reading it keeps it; it is made again for whoever asks."""
+        """Whoever is reading it keeps it; it is made again for whoever asks. If nobody is, the next image takes its
+        memory: at 2048², new memory takes as long to come by as the image to make."""
         with self._lock:
-            self._matching = None
+            image, self._matching = self._matching, None
+            if image is not None and sys.getrefcount(image) == ONLY_HERE and not self.room:
+                self.room.append(image)
 
     def _usable(self) -> Floats:
         """The light of pixels that are neither saturated nor outside, padded."""
@@ -112,6 +119,13 @@ class PreparedRaw:
         height, width = self._inside.shape
         return np.empty((height + 2 * self._border, width + 2 * self._border), np.float32)
 
+    def _matching_room(self, shape: tuple[int, int]) -> Floats:
+        """Room for the image for matching, used or new."""
+        with suppress(IndexError):
+            if (used := self.room.pop()).shape == shape:
+                return used
+        return np.empty(shape, np.float32)
+
     def _light_to_focus(self) -> Floats:
         """What the focused image is made of (H, W)."""
         return self._light
@@ -119,7 +133,7 @@ class PreparedRaw:
     def _at_half_pixels(self, usable: Floats) -> Floats:
         """Usable pixels (h, w) → values at half-pixel steps (2h, 2w), OUTSIDE where there are none."""
         height, width = usable.shape
-        spline = np.empty((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width), np.float32)
+        spline = self._matching_room((STEPS_A_PIXEL * height, STEPS_A_PIXEL * width))
         self._bands.run(height, lambda first, last: _spline_rows(usable, first, last, spline))
         return spline
 
