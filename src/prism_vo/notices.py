@@ -20,7 +20,8 @@ LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
 # partly covered frames among so many in a row, from which on it is said: clean recordings have none, but for deep
 # scenes, whose near things hide the far ones (6)
-LEAST_COVERED, IN_A_ROW = 10, 30
+LEAST_COVERED, IN_A_ROW = 8, 30
+COVERED_PART = 0.1  # of an image, at least: single zones disagree for other reasons, too
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
@@ -84,8 +85,8 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence if parts of several images show something else than the map."""
     reports = list(reports)
-    covered = [r for r in reports if r.covered > 0.0]
-    numbers = [n for n, r in enumerate(reports) if r.covered > 0.0]
+    covered = [r for r in reports if r.covered > COVERED_PART]
+    numbers = [n for n, r in enumerate(reports) if r.covered > COVERED_PART]
     if not any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_COVERED - 1 :])):
         return []
     first, last, share = covered[0].index, covered[-1].index, np.mean([r.covered for r in covered])

@@ -138,6 +138,13 @@ def candidates_of(window: Window) -> Candidates:
 
 
 def test_a_window_knows_that_something_covers_one_of_its_keyframes() -> None:
-    window = filled()
+    assert not filled().is_covered
+    assert covered_in(filled(), 1).is_covered
+
+
+def test_single_zones_keep_nobody_from_looking_at_the_focus() -> None:
+    """A focus that is wrong makes zones disagree, too, and must be found."""
+    window, one = filled(), np.zeros_like(LEFT)
+    one[3] = True
+    window.keyframes[3] = replace(window.keyframes[3], covered=ZoneAgreement(0.9, one))
     assert not window.is_covered
-    assert covered_in(window, 1).is_covered
