@@ -24,6 +24,7 @@ from prism_vo.datasets.source import Stream
 from prism_vo.evaluate.loop_end import end_error
 from prism_vo.evaluate.metrics import evaluate_trajectory
 from prism_vo.lightfield import Decoder
+from prism_vo.linear.one_thread import one_thread
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.places.alignment import Aligner
 from prism_vo.places.finder import Finder
@@ -130,6 +131,7 @@ def sizes_and_times(places: list[Place]) -> None:
     print(f"look-up among {KNOWN} keyframes: {each:.1f} ms of processor (bar 5)")
 
 
+@one_thread  # as in a run
 def relocalisation_time(places: list[Place]) -> None:
     """A frame from nothing to its pose: depth, features, look-up, verification."""
     view = places[0].frame.focused.view
