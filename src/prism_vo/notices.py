@@ -85,10 +85,10 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence if parts of several images show something else than the map."""
     reports = list(reports)
-    covered = [r for r in reports if r.covered > COVERED_PART]
     numbers = [n for n, r in enumerate(reports) if r.covered > COVERED_PART]
     if not any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_COVERED - 1 :])):
         return []
+    covered = [reports[n] for n in numbers]
     first, last, share = covered[0].index, covered[-1].index, np.mean([r.covered for r in covered])
     return [
         f"In {len(covered)} of {len(reports)} frames ({first} to {last}) a part of the image, {100 * share:.0f} % in "

@@ -160,4 +160,5 @@ def finished_before(folder: Path) -> int | None:
     marker = read_marker(folder)
     if marker is None or marker.get("state") != "finished":
         return None
-    return 3 if marker.get("exit_code") != 0 else 0
+    incomplete = bool(marker.get("lost")) or marker.get("segments") != 1  # all that older versions noted
+    return 3 if marker.get("exit_code", 3 if incomplete else 0) != 0 else 0

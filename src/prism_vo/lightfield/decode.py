@@ -51,9 +51,7 @@ FRAME = "an image becomes one with RawFrame(index, time, image)"
 DOUBT = 16.0
 LEAST_SATURATED = 1e-3  # share of a TF pixel's light
 LARGE = 2e8  # bytes of an image for matching: of such, one is kept (an R32 has 500 MB)
-MATCHED_KEPT = (
-    2  # images for matching: of the current frame, and of one that another thread may still be reading
-)
+MATCHED_KEPT = 2  # images for matching: of the current frame, and of one that another thread may be reading
 FRAMES_KEPT = 4  # prepared raw images: besides those two, frames that are focused ahead
 
 
