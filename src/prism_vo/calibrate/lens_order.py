@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Integers
@@ -142,14 +143,24 @@ def _depth_at(camera: PlenopticCamera, array: MicroLensArray, decoder: Decoder, 
     frame = decoder.dense(raw)
     assert frame.inv_virtual_depth is not None and frame.valid is not None
     rho = np.where(frame.valid, frame.inv_virtual_depth, np.nan)
+    reach, side = DEPTH_REACH, 2 * DEPTH_REACH + 1
+    padded = np.pad(rho, reach, constant_values=np.nan)
+    x, y = np.rint(camera.tf_from_raw(array.image_centres)).astype(int).T
+    inside = (x >= 0) & (y >= 0) & (x < rho.shape[1]) & (y < rho.shape[0])
+    about = sliding_window_view(padded, (side, side))[y[inside], x[inside]].reshape(-1, side * side)
     out = np.full(len(array), np.nan)
-    for n, (x, y) in enumerate(np.rint(camera.tf_from_raw(array.image_centres)).astype(int)):
-        top, left = max(y - DEPTH_REACH, 0), max(x - DEPTH_REACH, 0)
-        part = rho[top : max(y + DEPTH_REACH + 1, 0), left : max(x + DEPTH_REACH + 1, 0)]
-        part = part[np.isfinite(part)]
-        if len(part) >= FEWEST_DEPTHS:
-            out[n] = np.median(part)
+    out[inside] = _row_medians(about)
     return out
+
+
+def _row_medians(rows: Array) -> Array:
+    """Median of the finite numbers of each row; NaN where there are too few of them. All rows at once."""
+    ordered = np.sort(rows, 1)  # NaN comes last
+    count = np.isfinite(rows).sum(1)
+    enough, at = count >= FEWEST_DEPTHS, np.arange(len(rows))
+    count = np.maximum(count, 1)
+    middle = 0.5 * (ordered[at, (count - 1) // 2] + ordered[at, count // 2])
+    return np.where(enough, middle, np.nan)
 
 
 def _order(samples: _Samples, focus: Array) -> LensOrder:

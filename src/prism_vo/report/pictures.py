@@ -95,10 +95,8 @@ class Canvas:
         """Dots at pixels of the keyframe."""
         out = np.ascontiguousarray((self.background * dim).astype(np.uint8))
         # pixel centres lie at integers: the corner of pixel 0 is −0.5
-        px = (np.asarray(x, float) + 0.5) * self.factor - 0.5
-        py = (np.asarray(y, float) + 0.5) * self.factor - 0.5
-        for cx, cy, color in zip(px, py, colors.tolist()):
-            centre = (round(16 * cx), round(16 * cy))
+        places = (np.stack([x, y], -1).astype(float) + 0.5) * self.factor - 0.5
+        for centre, color in zip(np.rint(16 * places).astype(int).tolist(), colors.tolist()):
             cv2.circle(out, centre, int(16 * radius), color, -1, cv2.LINE_AA, shift=4)
         return out
 
@@ -106,10 +104,8 @@ class Canvas:
         """A map on the keyframe's grid; what is invalid shows the image, dimmed."""
         size = (self.background.shape[1], self.background.shape[0])
         picture = cv2.resize(colors, size, interpolation=cv2.INTER_NEAREST)
-        mask = cv2.resize(valid.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
-        out = (self.background * 0.3).astype(np.uint8)
-        out[mask] = picture[mask]
-        return out
+        mask = cv2.resize(valid.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+        return np.asarray(cv2.copyTo(picture, mask, (self.background * 0.3).astype(np.uint8)), np.uint8)
 
 
 def classes_picture(canvas: Canvas, points: SelectedPoints) -> Image:

@@ -94,17 +94,20 @@ def _pictures(snapshot: Snapshot, dense: tuple[Floats, Floats] | None, view: Foc
     canvas = draw.Canvas.of(snapshot.image)
     points, residuals = snapshot.points, snapshot.residuals
     scale = draw.depth_scale(points.measured if dense is None else dense[0])
+    if dense is None:
+        depth = draw.sparse_depth_picture(canvas, points, scale)
+        sigma = draw.sparse_sigma_picture(canvas, points)
+    else:
+        depth = draw.dense_picture(canvas, dense[0], scale)
+        sigma = draw.dense_picture(canvas, dense[1], draw.sigma_scale())
     out = {
         "image": canvas.background,
         "classes": draw.classes_picture(canvas, points),
-        "depth": draw.sparse_depth_picture(canvas, points, scale),
-        "sigma": draw.sparse_sigma_picture(canvas, points),
+        "depth": depth,
+        "sigma": sigma,
         "photometric": draw.photometric_picture(canvas, residuals),
         "residual": draw.depth_residual_picture(canvas, residuals),
     }
-    if dense is not None:
-        out["depth"] = draw.dense_picture(canvas, dense[0], scale)
-        out["sigma"] = draw.dense_picture(canvas, dense[1], draw.sigma_scale())
     return {
         "title": f"frame {snapshot.frame}, {snapshot.time:.2f} s, keyframe {snapshot.keyframe}",
         "pictures": {name: draw.jpeg_uri(picture) for name, picture in out.items()},

@@ -59,7 +59,7 @@ class Snapshot:
 class SnapshotAlbum:
     """At most ``most`` snapshots of an unknown number of keyframes: every stride-th, the stride doubling when full."""
 
-    most: int = 12
+    most: int = 8
     kept: list[Snapshot] = field(default_factory=list)
     _seen: int = 0
     _stride: int = 1
