@@ -10,6 +10,7 @@ from prism_vo.calibrate.cell import fold, mean_cell, symmetric
 from prism_vo.calibrate.features import grey_frames, light_map
 from prism_vo.calibrate.grid import Grid, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import corrected, fit_lattice
+from prism_vo.calibrate.lens_order import FEWEST_DEPTHS, row_medians
 from prism_vo.calibrate.offsets import TAPER_PX, lens_offsets
 from prism_vo.calibrate.zones import Zones
 from prism_vo.optics.camera import PlenopticCamera
@@ -94,3 +95,13 @@ def test_same_lattice_by_other_names() -> None:
     back = nearest_equal_grid(other, TRUTH)
     assert_allclose(back.axes, TRUTH.axes, atol=1e-12)
     assert_allclose(back.origin, TRUTH.origin, atol=1e-9)
+
+
+def test_row_medians_leave_out_what_is_not_known() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.random((200, 25))
+    rows[rng.random(rows.shape) < rng.random((200, 1))] = np.nan
+    known = [row[np.isfinite(row)] for row in rows]
+    expected = [np.median(k) if len(k) >= FEWEST_DEPTHS else np.nan for k in known]
+    assert 20 < np.isnan(expected).sum() < 180
+    assert_allclose(row_medians(rows), expected, rtol=1e-15)

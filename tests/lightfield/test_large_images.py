@@ -35,6 +35,7 @@ def test_large_images_give_the_same_and_are_kept_where_depth_is_measured(
     large, large_depths, decoder = decoded(4)
     assert len(small._prepared) == decode.FRAMES_KEPT
     assert [frame.index for frame, _ in decoder._prepared] == [2]
+    assert all(image._matching is None for _, image in decoder._prepared)  # measured in: of no more use
     for ours, theirs in zip(large, usual, strict=True):
         np.testing.assert_array_equal(ours.image, theirs.image)
     for one, other in zip(large_depths, usual_depths, strict=True):

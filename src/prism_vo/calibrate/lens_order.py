@@ -149,11 +149,11 @@ def _depth_at(camera: PlenopticCamera, array: MicroLensArray, decoder: Decoder, 
     inside = (x >= 0) & (y >= 0) & (x < rho.shape[1]) & (y < rho.shape[0])
     about = sliding_window_view(padded, (side, side))[y[inside], x[inside]].reshape(-1, side * side)
     out = np.full(len(array), np.nan)
-    out[inside] = _row_medians(about)
+    out[inside] = row_medians(about)
     return out
 
 
-def _row_medians(rows: Array) -> Array:
+def row_medians(rows: Array) -> Array:
     """Median of the finite numbers of each row; NaN where there are too few of them. All rows at once."""
     ordered = np.sort(rows, 1)  # NaN comes last
     count = np.isfinite(rows).sum(1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -13,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import expect
 from prism_vo.lightfield.bands import Bands
@@ -22,7 +23,8 @@ from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.grid_watch import GridWatch
 from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
-from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic, paint_rows
+from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic
+from prism_vo.lightfield.paint import COLOUR_STEP, painted
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
@@ -44,7 +46,6 @@ from prism_vo.sensor import Sensor
 from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 
 TABLES_KEPT = 16  # focus tables: one a slope, and one for its colour
-COLOUR_STEP = 2  # TF pixels to one of colour, which is smooth
 FRAME = "an image becomes one with RawFrame(index, time, image)"
 # times that the variance of a depth counts, whose matching window saturates somewhere: which lenses can still be used
 # there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4 alike for all of them
@@ -88,6 +89,7 @@ class Decoder(Sensor):
         self._matched: list[PreparedRaw] = []  # that have an image for matching, the last one last
         self._room: list[Floats] = []  # see PreparedRaw
         self._lock = threading.Lock()
+        self._large_one = threading.RLock()  # see _room_for
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         smaller = replace(self.geometry, radius=self.geometry.radius - LOST_AT_RIM)
@@ -136,8 +138,9 @@ class Decoder(Sensor):
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
         expect(raw, RawFrame, "raw", FRAME)
-        slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
-        image = self._focused(self._prepared_to_focus(raw), slope)
+        with self._room_for(raw):
+            slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
+            image = self._focused(self._prepared_to_focus(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
     def look(self, raw: RawFrame) -> None:
@@ -176,7 +179,10 @@ class Decoder(Sensor):
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         expect(raw, RawFrame, "raw", FRAME)
-        xy = np.ascontiguousarray(np.asarray(points, dtype=np.float64).reshape(-1, 2))
+        with self._room_for(raw):
+            return self._measured(raw, np.ascontiguousarray(np.asarray(points, np.float64).reshape(-1, 2)))
+
+    def _measured(self, raw: RawFrame, xy: Array) -> PointDepth:
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         found = matcher.points(image, xy)
         rho, variance, valid = matcher.judge(found, self.noise(raw), image.fall)
@@ -187,6 +193,10 @@ class Decoder(Sensor):
             variance = variance * doubt[row.astype(np.intp), column.astype(np.intp)]
         if self._is_bent:
             rho, variance = flattened(self.camera, xy, rho, variance)
+        if self._is_large(
+            raw
+        ):  # its image for matching has 500 MB, and hardly any frame is measured in twice
+            self.prepare(raw).forget_matching()
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def _doubt(self, raw: RawFrame) -> Array | None:
@@ -263,6 +273,10 @@ class Decoder(Sensor):
     def _kept(self, raw: RawFrame) -> PreparedRaw | None:
         return next((image for frame, image in self._prepared if frame is raw), None)
 
+    def _room_for(self, raw: RawFrame) -> AbstractContextManager[object]:
+        """Large images are focused and measured in one at a time: both need several times the memory of the image."""
+        return self._large_one if self._is_large(raw) else nullcontext()
+
     def _is_large(self, raw: RawFrame) -> bool:
         """Whether its image for matching is: four floats to a pixel."""
         return 16 * raw.image.shape[0] * raw.image.shape[1] > LARGE
@@ -319,25 +333,8 @@ class Decoder(Sensor):
         """The focused image in colour (h, w, 3)."""
         prepared, known = self.prepare(raw), self._light.of(raw.image)
         if isinstance(prepared, PreparedMosaic) and known.pattern is not None:
-            return self._painted(prepared, slope, image, channels_of(known.pattern), known.site_gains)
+            table, channels = self._focus_table(slope, COLOUR_STEP), channels_of(known.pattern)
+            return painted(prepared, table, image, channels, known.site_gains, self._bands)
         parts = self._light.channels(raw.image, self._border, self._bands)
-        channels = [self._focused(part, slope) for part in parts]
-        return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in channels], axis=-1)
-
-    def _painted(
-        self, prepared: PreparedMosaic, slope: float, image: Floats, channels: Integers, site_gains: Array
-    ) -> NDArray[np.uint8]:
-        """Luminance and colour of a mosaic, as the scene was recorded: the gains even the sites for matching only."""
-        height, width = image.shape
-        table = self._focus_table(slope, COLOUR_STEP)
-        planes = []
-        for channel in (0, 2):
-            row, column = np.argwhere(channels == channel)[0]
-            coarse = table(prepared.channel(int(row), int(column)))
-            size = coarse.shape[1] * COLOUR_STEP, coarse.shape[0] * COLOUR_STEP
-            planes.append(cv2.resize(coarse, size, interpolation=cv2.INTER_LINEAR))
-        red, blue = planes
-        gains = np.array([site_gains[channels == n].mean() for n in range(3)])
-        out = np.empty((height, width, 3), np.uint8)
-        self._bands.run(height, lambda first, last: paint_rows(image, red, blue, gains, first, last, out))
-        return out
+        focused = [self._focused(part, slope) for part in parts]
+        return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in focused], axis=-1)

@@ -208,20 +208,3 @@ def _fill_rows(colour, light, site_row, site_column, border, first, last, out): 
         for x in range(width):  # columns of other sites hold nothing
             c = count[x] + count[x + 1] + count[x + 2]
             line[x] = (total[x] + total[x + 1] + total[x + 2]) / max(c, f(LEAST_WEIGHT))
-
-
-@njit(nogil=True, cache=True, fastmath=True)
-def paint_rows(image, red, blue, gains, first, last, out):  # type: ignore[no-untyped-def]
-    """RGB rows of luminance and colour. (R + 2G + B)/4 is the luminance, so green follows from red and blue.
-
-    ``gains`` (3,) by which the channels were multiplied are taken back.
-    """
-    f = np.float32
-    undo = (f(1.0 / gains[0]), f(1.0 / gains[1]), f(1.0 / gains[2]))
-    half, least, most = f(0.5), f(0.0), f(255.0)
-    for y in range(first, last):
-        for x in range(image.shape[1]):
-            light, r, b = image[y, x], red[y, x], blue[y, x]
-            out[y, x, 0] = np.uint8(min(max((light + r) * undo[0], least), most) + half)
-            out[y, x, 1] = np.uint8(min(max((light - half * (r + b)) * undo[1], least), most) + half)
-            out[y, x, 2] = np.uint8(min(max((light + b) * undo[2], least), most) + half)
