@@ -148,7 +148,7 @@ def _arrays(things: Any) -> Iterator[np.ndarray]:
 
 
 @contextmanager
-def watched() -> Iterator[list[Watched]]:
+def watched(by: type[Watched] = Watched) -> Iterator[list[Watched]]:
     """Every kernel that is called from Python; those that kernels call are part of their callers."""
     found: dict[int, Watched] = {}
     places = []
@@ -156,7 +156,7 @@ def watched() -> Iterator[list[Watched]]:
         for name, thing in list(vars(module).items()):
             if hasattr(thing, "nopython_signatures"):
                 places.append((module, name, thing))
-                setattr(module, name, found.setdefault(id(thing), Watched(thing)))
+                setattr(module, name, found.setdefault(id(thing), by(thing)))
     try:
         yield list(found.values())
     finally:
