@@ -75,7 +75,7 @@ def partly_covered() -> list[DecodedFrame]:
 def test_what_covers_the_scene_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second of them becomes a keyframe, and all that are tracked against that count, too; ten are said."""
     assert run(FrameList(partly_covered())).exit_code == 0
-    monkeypatch.setattr(notices, "LEAST_COVERED", 3)
+    monkeypatch.setattr(notices, "LEAST_FRAMES", 3)
     result = run(FrameList(partly_covered()), out=tmp_path / "out")
     seen = [r.index for r in result.reports if r.covered > 0.0]
     assert seen[:3] == [4, 5, 6] and max(seen) < 10

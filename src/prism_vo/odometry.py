@@ -15,6 +15,7 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
+from prism_vo.copies import is_copy
 from prism_vo.errors import ConfigError, expect
 from prism_vo.frame_report import FrameReport, Status
 from prism_vo.lightfield import Decoder
@@ -96,6 +97,8 @@ class Odometry:
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
         self.frame: Frame | None = None  # the last one
+        self._is_copy = False  # of the frame before it
+        self._measured = float("nan")  # share of the newest keyframe's candidates that have a depth
 
     def __repr__(self) -> str:
         return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
@@ -104,7 +107,9 @@ class Odometry:
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()
-        self.frame = frame = self._prepare(raw, focused)
+        before, self.frame = self.frame, self._prepare(raw, focused)
+        self._is_copy = before is not None and is_copy(raw, before.source)
+        frame = self.frame
         problem = self.sensor.problem(raw)
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
@@ -154,6 +159,7 @@ class Odometry:
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""
         self.watch.restart()
+        self._is_copy = False
         return replace(self._report(frame, "lost", None, None), problem=frame.reason)
 
     def _prepare(self, raw: InputFrame, focused: DecodedFrame | None) -> Frame:
@@ -183,7 +189,9 @@ class Odometry:
             undecided = not self.window.focus_is_settled or self.window.is_young
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates(), view)
+            found = candidates()
+            self.window.adopt(found, view)
+        self._measured = found.measured_share
         self._track_against_newest(posed.frame, change)
         return change.report
 
@@ -227,13 +235,14 @@ class Odometry:
         """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, T_view_world, np.zeros(2)), fixed=True)
-        window.adopt(self.selector.first(frame, window.view), window.view)
+        found = self.selector.first(frame, window.view)
+        window.adopt(found, window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:
             return False
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
-        self.window = window
+        self.window, self._measured = window, found.measured_share
         self.motion = Motion(T_view_world)
         self.map.unrefined.clear()
         return True
@@ -321,6 +330,8 @@ class Odometry:
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
             covered=0.0 if status == "lost" else self._covered_share(track),
+            copy=self._is_copy,
+            measured=self._measured if status in ("keyframe", "recovered") else float("nan"),
         )
 
     def _covered_share(self, track: Track | None) -> float:
