@@ -96,7 +96,9 @@ def run_shots(recording: Recording, shots: list[Shot], poses: Array | None) -> O
 
 
 def segment_error(result: pipeline.RunResult, times: Array, true: Array, with_scale: bool = False) -> float:
-    """RMS over all poses, each segment aligned by itself, % of the whole true path."""
+    """RMS over all poses, each segment aligned by itself, % of the whole true path; NaN: no frame has a pose."""
+    if len(result.trajectory.times) == 0:
+        return float("nan")
     found = result.trajectory
     segment = {r.time: r.segment for r in result.reports if r.status != "lost"}
     which = np.array([segment[t] for t in found.times.tolist()])
@@ -127,7 +129,7 @@ def what_was_said(result: pipeline.RunResult) -> str:
 def verdict(fault: Fault, outcome: Outcome) -> str:
     """Empty when everything expected holds, else what does not."""
     missed = []
-    if not outcome.error <= fault.bound:
+    if outcome.error > fault.bound:
         missed.append("error")
     if outcome.error > EXIT_SILENT_LIMIT and outcome.code == 0:
         missed.append("silent")

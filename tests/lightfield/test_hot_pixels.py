@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single bright pixels are no light: they get that of the pixels beside them."""
+"""Single bright pixels are no light: they get that of the pixels beside them. Rows that did not arrive show nothing."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.raw import PreparedRaw
@@ -46,3 +47,20 @@ def test_what_is_bright_all_about_stays_saturated() -> None:
     values[8:12, 8:12] = 255.0
     saturated = prepared(values).saturated()
     assert saturated is not None and saturated.sum() == 16
+
+
+@pytest.mark.parametrize("first", range(10))
+def test_rows_that_did_not_arrive_show_nothing(first: int) -> None:
+    values = np.tile(ramp(), (10, 1))
+    values[first::10] = 0.0
+    lit = prepared(values).lit()
+    assert lit is not None
+    inside = lit[4:-4, 4:-4]
+    assert (inside[first::10] == 0.0).all() and inside.sum() == inside.size - 24 * SIZE
+
+
+def test_single_dark_pixels_show_that_it_is_dark_there() -> None:
+    values = ramp()
+    values[::5, ::3] = 0.0
+    lit = prepared(values).lit()
+    assert lit is not None and lit[4:-4, 4:-4].all()

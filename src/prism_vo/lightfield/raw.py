@@ -31,9 +31,10 @@ AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
 # the same at the last pixel before the rim and beside it (the rest is the share of the one behind): no first moment,
 # and over the half pixel between it and the spline no third moment either
 AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
-LOOKED_AT = 4  # every so many rows are searched for black pixels
+LOOKED_AT = 7  # every so many rows are searched for black pixels: rows that are missing regularly are among them, too
 LEAST_BLACK = 0.003  # share of black pixels worth doing anything about
 LEAST_LIGHT = 8.0  # mean grey level of a frame in which black says more than that it is dark
+MISSING = 0.9  # share of the pixels of a row or column that are black, if none of it arrived
 HOT = 0.75  # of a saturated pixel: what its neighbours stay below is no light
 BESIDE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.uint8)  # the four neighbours of a pixel
 NEXT_TO = ((0, 1), (0, -1), (1, 0), (-1, 0))
@@ -81,8 +82,12 @@ class PreparedRaw:
         black, light, looked_at = _count_black(self._light, self._inside, LOOKED_AT)
         if black < LEAST_BLACK * looked_at or light < LEAST_LIGHT * looked_at:
             return None
-        dead = ((self._light == 0) & (self._inside > 0)).astype(np.uint8)
-        dead = cv2.dilate(cv2.erode(dead, SPECK), SPECK)
+        inside = self._inside > 0
+        black = ((self._light == 0) & inside).astype(np.uint8)
+        dead = np.asarray(cv2.dilate(cv2.erode(black, SPECK), SPECK))
+        for axis in (0, 1):  # columns and rows that did not arrive may be single ones
+            missing = black.sum(axis) > MISSING * inside.sum(axis)
+            dead = dead | (black & np.expand_dims(missing, axis))
         return np.pad(np.float32(1.0) - dead.astype(np.float32), self._border)
 
     def saturated(self) -> Floats | None:

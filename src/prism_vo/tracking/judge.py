@@ -15,7 +15,7 @@ from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.optics.view import FocusedView
 from prism_vo.tracking.align import ReferencePixels
-from prism_vo.tracking.brightness import COVERED
+from prism_vo.tracking.brightness import COVERED, PARTLY_MATCH
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.shifts import shift_of_zones
@@ -40,6 +40,9 @@ FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 LEAST_FITTING = 0.35
 # the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
 LEAST_FITTING_ALONE = 0.5
+# correlation of the uncovered zones of such a pose that fits worse than usual: in the dark all residuals are small, and
+# every pixel fits anywhere, but true poses correlate by 0.97 and more
+LEAST_MATCH_ALONE = PARTLY_MATCH
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
@@ -50,6 +53,7 @@ USUAL_SHIFT = (
 )
 
 NOWHERE = "No part of the image fits the pose well."
+UNLIKE = "The image jumped and hardly looks like the map."
 TORN = "Parts of the image lie beside where the pose puts them."
 CONTRADICTED = "Measured depth contradicts the pose."
 
@@ -146,6 +150,8 @@ class Judge:
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
+        if worse and jumped and track.brightness.match < LEAST_MATCH_ALONE:
+            return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
             quality *= depth.agreeing
@@ -169,6 +175,8 @@ class Judge:
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
             return Verdict(quality, NOWHERE)
+        if worse and track.brightness.match < LEAST_MATCH_ALONE:
+            return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
