@@ -152,8 +152,8 @@ def empty_wall(count: int) -> Injector:
     """Nothing but an evenly lit wall."""
 
     def inject(clean: Clean, rng: Rng) -> list[Shot]:
-        mean = np.mean([image.astype(np.float64) for image in clean.images], axis=0)
-        pattern = mean / np.maximum(cv2.GaussianBlur(mean, (0, 0), 25.0), 1.0)
+        white = np.ones(clean.images[0].shape) if clean.white is None else clean.white.astype(np.float64)
+        pattern = white / white.max()
 
         def change(image: Image, k: int, rng: Rng) -> Image:
             return like(WALL * pattern + rng.normal(0.0, 1.5, image.shape), image)

@@ -24,6 +24,7 @@ class Fault:
     said: bool = False  # something must be said: exit code 3 or a note
     recovered: bool = False  # a new segment is not enough
     group: str = "sensor"
+    other: bool = False  # makes sense only with another recording: of its own end a pose can be right
 
 
 def _changed(change: fi.Change, count: int | None, foreign: bool = False) -> Injector:
@@ -147,7 +148,7 @@ def _order_and_beginnings() -> list[Fault]:
         Fault("every frame twice", fo.every_frame_twice, 0.2, recovered=True, group="time"),
         Fault("backwards for 10", fo.backwards(10), 0.2, recovered=True, group="time"),
         Fault("thrown to and fro by 4 frames", fo.shaking(4), 0.2, group="time"),
-        Fault("another scene for 10", fo.other_scene(10), 0.2, said=True, group="moving"),
+        Fault("another scene for 10", fo.other_scene(10), 0.2, said=True, group="moving", other=True),
         Fault("every second row 1 late", fo.rows_late(1, 1), 0.3, group="moving"),
         Fault("stripes of 32 rows 2 late", fo.rows_late(32, 2), 0.3, group="moving"),
         Fault("right third 2 late", fo.right_third_late(2), 0.3, group="moving"),

@@ -146,7 +146,7 @@ def simulated(scene: str, seed: int, folder: Path) -> Recording:
     """A recording of our own simulator; what wanders through it is the other seed's scene."""
     own = read_recording(_folder_of(scene, seed, folder), f"{scene} {seed}")
     other = read_recording(_folder_of(scene, seed + 1, folder), "other")
-    return replace(own, clean=Clean(own.clean.images, other.clean.images))
+    return replace(own, clean=replace(own.clean, foreign=other.clean.images))
 
 
 def _folder_of(scene: str, seed: int, folder: Path) -> Path:
@@ -171,7 +171,7 @@ def read_recording(folder: Path, name: str | None = None, part: slice = slice(No
         name or sequence.name,
         sequence.camera,
         sequence.white,
-        Clean(own, images[::-1]),
+        Clean(own, images[::-1], sequence.white),
         poses,
         sequence.camera.calibration.frame_rate,
     )
@@ -218,6 +218,8 @@ def rows_of(
     clean = float("nan")
     for fault in faults(recording.pitch):
         if only and not any(word in fault.name or word == fault.group for word in only):
+            continue
+        if fault.other and scene is None:
             continue
         rng = np.random.default_rng(zlib.crc32(fault.name.encode()))
         outcome = run_shots(recording, fault.inject(recording.clean, rng), poses)

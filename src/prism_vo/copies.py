@@ -35,8 +35,8 @@ def is_copy(frame: InputFrame, before: InputFrame) -> bool:
 
 
 def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
-    """First and last number of copies in a row during which the camera went on, or may have: at the end of a recording
-    nobody knows."""
+    """First and last number of copies in a row during which the camera went on, or may have: at the end of a recording,
+    or where it is lost after them, nobody knows."""
     runs, first = [], None
     for n, report in enumerate([*reports, None]):
         if report is not None and report.copy:
@@ -49,12 +49,12 @@ def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
 
 
 def _went_on(reports: Sequence[FrameReport], first: int, after: int) -> bool:
-    """Whether the step out of copies ``first`` … ``after`` − 1 is larger than its neighbours."""
+    """Whether the step out of copies ``first`` … ``after`` − 1 is larger than its neighbours, or not known."""
     if after == len(reports):
         return True
     out = _step(reports, first - 1, after)
     if out is None:
-        return False  # lost, or another world: said by that
+        return True  # lost, or another world
     new = [n for n, r in enumerate(reports) if not r.copy]
     here = new.index(after)
     near = [*pairwise(new[max(here - 1 - COMPARED, 0) : here]), *pairwise(new[here : here + 1 + COMPARED])]

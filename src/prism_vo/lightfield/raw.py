@@ -31,7 +31,9 @@ AT_PIXEL, BESIDE_PIXEL, BETWEEN_PIXELS = 0.75, 0.125, 0.5
 # the same at the last pixel before the rim and beside it (the rest is the share of the one behind): no first moment,
 # and over the half pixel between it and the spline no third moment either
 AT_LAST_PIXEL, BESIDE_LAST_PIXEL = 0.975, 0.05
-LOOKED_AT = 7  # every so many rows are searched for black pixels: rows that are missing regularly are among them, too
+LOOKED_AT = (
+    7  # every so many rows are searched for black pixels: rows that are missing regularly are among them, too
+)
 LEAST_BLACK = 0.003  # share of black pixels worth doing anything about
 LEAST_LIGHT = 8.0  # mean grey level of a frame in which black says more than that it is dark
 MISSING = 0.9  # share of the pixels of a row or column that are black, if none of it arrived
