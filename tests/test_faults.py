@@ -182,3 +182,26 @@ def test_one_world_is_written_as_before(tmp_path: Path) -> None:
     assert "segment" not in (tmp_path / "out" / "trajectory.txt").read_text()
     assert read_trajectory(tmp_path / "out" / "trajectory.txt").segments is None
     assert result.exit_code == 0 and min(r.quality for r in result.reports) > 0.8
+
+
+class Learning(DecodedSensor):
+    """Notes when it is told to forget."""
+
+    def __init__(self) -> None:
+        super().__init__(VIEW)
+        self.unlearnt = 0
+
+    def unlearn(self) -> None:
+        self.unlearnt += 1
+
+
+def test_what_was_learnt_from_frames_no_map_can_begin_with_is_forgotten() -> None:
+    frames, _ = wall(16)
+    sensor = Learning()
+    odometry = Odometry(CAMERA, sensor=sensor)
+    reports = [odometry(frame) for frame in [black_frame(0), black_frame(1), *frames[2:5]]]
+    assert [r.status for r in reports[:3]] == ["lost", "lost", "keyframe"]
+    assert sensor.unlearnt == 2
+    for k in range(5, 15):  # later on, nothing is: the map was made with it
+        odometry(black_frame(k))
+    assert sensor.unlearnt == 2

@@ -52,3 +52,12 @@ def test_keyframes_whose_depth_cannot_be_measured_any_more_are_said() -> None:
     assert poor_frames([*sharp, *blurred, *again]) == list(range(9, 21))  # type: ignore[list-item]
     without = [frame(n, 4.0, 0.0 if n % 3 == 0 else np.nan) for n in range(27)]
     assert poor_frames(without) == []  # type: ignore[arg-type]  # a variant without depth
+
+
+def test_frames_hang_on_a_keyframe_that_did_not_fit() -> None:
+    """A double exposure: one keyframe that does not fit, and then smooth images that fit it well."""
+    values = [*[4.0] * 8, 8.0, *[3.0] * 30]
+    seen = [frame(n, rms, status="ok" if n % 2 else "keyframe") for n, rms in enumerate(values)]
+    assert poor_frames(seen) == list(range(8, 22))  # type: ignore[arg-type]
+    between = [frame(n, rms, status="keyframe" if n % 2 else "ok") for n, rms in enumerate(values)]
+    assert poor_frames(between) == [8]  # type: ignore[arg-type]

@@ -239,6 +239,8 @@ class Odometry:
         window.adopt(found, window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:
+            if self.segment < 0:
+                self.sensor.unlearn()
             return False
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))

