@@ -61,3 +61,10 @@ def test_frames_hang_on_a_keyframe_that_did_not_fit() -> None:
     assert poor_frames(seen) == list(range(8, 22))  # type: ignore[arg-type]
     between = [frame(n, rms, status="keyframe" if n % 2 else "ok") for n, rms in enumerate(values)]
     assert poor_frames(between) == [8]  # type: ignore[arg-type]
+
+
+def test_after_a_jump_frames_may_fit_worse() -> None:
+    seen = [*residuals(*[4.0] * 8), frame(8, 8.0, status="keyframe", flow=25.0), *residuals(*[4.0] * 20)]
+    assert poor_frames(seen) == []  # type: ignore[arg-type]
+    found = [*residuals(*[4.0] * 8), frame(8, 8.0, status="recovered"), *residuals(*[4.0] * 20)]
+    assert poor_frames(found) == []  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ class Odometry:
         problem = self.sensor.problem(raw)
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
-        if self.reference is None:
+        if self.reference is None or self.sensor.begins_anew():
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
         with self.watch("track"):

@@ -19,6 +19,9 @@ from prism_vo.frame_report import FrameReport
 
 WORSE = 1.5  # times the largest residual of the last frames that were none of these
 RECENT = 3  # such frames
+FAR = (
+    18.0  # px RMS at 512 px width from its keyframe, twice as far as usual: after a jump all frames fit worse
+)
 WINDOW = 7  # keyframes
 POORER = 0.5  # of the depths that other keyframes had
 
@@ -50,7 +53,7 @@ class _Fit:
             self.segment = report.segment
             self.recent.clear()
         track = report.track
-        if track is None or track.is_still:
+        if track is None or track.is_still or track.flow > FAR or report.status == "recovered":
             return False
         if self.recent and track.relative_rms > WORSE * max(self.recent):
             return True

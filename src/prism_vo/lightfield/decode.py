@@ -134,6 +134,10 @@ class Decoder(Sensor):
             return None
         return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."
 
+    def begins_anew(self) -> bool:
+        """A few first frames whose micro-images lay elsewhere were decoded to false depths."""
+        return self.grid_watch.replaced
+
     def __repr__(self) -> str:
         return f"Decoder({self.camera!r}, {self.view.name} view {self.view.width} × {self.view.height})"
 
