@@ -12,10 +12,10 @@ from prism_vo.poor_frames import poor_frames
 
 
 def frame(
-    n: int, rms: float, measured: float = np.nan, status: str = "ok", segment: int = 0
+    n: int, rms: float, measured: float = np.nan, status: str = "ok", segment: int = 0, flow: float = 6.0
 ) -> SimpleNamespace:
     """What is looked at of a report."""
-    track = SimpleNamespace(relative_rms=rms, is_still=False, covered=None)
+    track = SimpleNamespace(relative_rms=rms, is_still=False, covered=None, flow=flow)
     return SimpleNamespace(index=n, status=status, segment=segment, track=track, measured=measured)
 
 

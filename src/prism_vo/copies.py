@@ -39,7 +39,7 @@ def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
     or where it is lost after them, nobody knows."""
     runs, first = [], None
     for n, report in enumerate([*reports, None]):
-        if report is not None and report.copy:
+        if report is not None and report.copy and report.status != "lost":
             first = n if first is None else first
         elif first is not None:
             if n - first >= LEAST_COPIES and _went_on(reports, first, n):

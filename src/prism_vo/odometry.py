@@ -113,7 +113,10 @@ class Odometry:
         problem = self.sensor.problem(raw)
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
-        if self.reference is None or self.sensor.begins_anew():
+        if self.sensor.begins_anew():
+            self.reference = None
+            self.sensor.unlearn()
+        if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
         with self.watch("track"):
@@ -239,7 +242,7 @@ class Odometry:
         window.adopt(found, window.view)
         self.variant.begin(window)
         if len(window.points) < LEAST_POINTS:
-            if self.segment < 0:
+            if self.reference is None:
                 self.sensor.unlearn()
             return False
         if self.segment >= 0:
