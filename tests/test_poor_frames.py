@@ -12,11 +12,19 @@ from prism_vo.poor_frames import poor_frames
 
 
 def frame(
-    n: int, rms: float, measured: float = np.nan, status: str = "ok", segment: int = 0, flow: float = 6.0
+    n: int,
+    rms: float,
+    measured: float = np.nan,
+    status: str = "ok",
+    segment: int = 0,
+    flow: float = 6.0,
+    covered: float = 0.0,
 ) -> SimpleNamespace:
     """What is looked at of a report."""
-    track = SimpleNamespace(relative_rms=rms, is_still=False, covered=None, flow=flow)
-    return SimpleNamespace(index=n, status=status, segment=segment, track=track, measured=measured)
+    track = SimpleNamespace(relative_rms=rms, is_still=False, flow=flow)
+    return SimpleNamespace(
+        index=n, status=status, segment=segment, track=track, measured=measured, covered=covered
+    )
 
 
 def residuals(*values: float) -> list[SimpleNamespace]:
@@ -68,3 +76,8 @@ def test_after_a_jump_frames_may_fit_worse() -> None:
     assert poor_frames(seen) == []  # type: ignore[arg-type]
     found = [*residuals(*[4.0] * 8), frame(8, 8.0, status="recovered"), *residuals(*[4.0] * 20)]
     assert poor_frames(found) == []  # type: ignore[arg-type]
+
+
+def test_what_covers_the_scene_is_another_matter() -> None:
+    seen = [frame(n, 9.0 if n > 8 else 4.0, covered=0.4 if n > 8 else 0.0) for n in range(20)]
+    assert poor_frames(seen) == []  # type: ignore[arg-type]

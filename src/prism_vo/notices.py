@@ -11,7 +11,7 @@ from prism_vo.copies import frozen_runs
 from prism_vo.odometry import FrameReport
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
-from prism_vo.poor_frames import poor_frames
+from prism_vo.poor_frames import COVERED_PART, poor_frames
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport
 
@@ -23,7 +23,6 @@ MICRO = 1e3  # µm per mm
 # partly covered or poor frames among so many in a row, from which on it is said: clean recordings have none, but for
 # deep scenes, whose near things hide the far ones (6)
 LEAST_FRAMES, IN_A_ROW = 8, 30
-COVERED_PART = 0.1  # of an image, at least: single zones disagree for other reasons, too
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 

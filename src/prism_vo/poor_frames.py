@@ -19,9 +19,10 @@ from prism_vo.frame_report import FrameReport
 
 WORSE = 1.5  # times the largest residual of the last frames that were none of these
 RECENT = 3  # such frames
-FAR = (
-    18.0  # px RMS at 512 px width from its keyframe, twice as far as usual: after a jump all frames fit worse
-)
+# px RMS at 512 px width from its keyframe, twice as far as usual: after a jump all frames fit worse
+FAR = 18.0
+# of an image: what covers more of the scene is another matter; single zones disagree for other reasons, too
+COVERED_PART = 0.1
 WINDOW = 7  # keyframes
 POORER = 0.5  # of the depths that other keyframes had
 
@@ -55,10 +56,11 @@ class _Fit:
         track = report.track
         if track is None or track.is_still or track.flow > FAR or report.status == "recovered":
             return False
+        if report.covered > COVERED_PART:
+            return False
         if self.recent and track.relative_rms > WORSE * max(self.recent):
             return True
-        if track.covered is None:
-            self.recent.append(track.relative_rms)
+        self.recent.append(track.relative_rms)
         return False
 
 
