@@ -131,7 +131,7 @@ class Odometry:
         if self.motion.lost:
             self.window.began = self.window.next_id
         posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift)
+        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
         posed, even = self._in_common_light(posed, track, self.reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track)
         starting = self.variant.is_starting(self.window)

@@ -65,6 +65,7 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
+    is_example: bool = True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
 
     @property
     def believed(self) -> bool:
@@ -130,7 +131,9 @@ class Judge:
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
         shift = self._shift(frame, reference, track, motion)
-        if shift > LARGEST_SHIFT * _looseness(motion):
+        # after a loss there is no motion to continue, and every frame is one more trial
+        largest = LARGEST_SHIFT_ALONE if motion.lost else LARGEST_SHIFT
+        if shift > largest * _looseness(motion):
             return Verdict(self._quality(track, motion), TORN, shift)
         return replace(self._of_whole_image(frame, view, reference, track, motion), shift=shift)
 
@@ -142,11 +145,11 @@ class Judge:
         unusual = self._is_unusual(track, motion)
         # than others: by itself a compressed image never fits well
         worse = unusual and motion.expected.is_known
-        if zones >= COVERED and not unusual:
-            return Verdict(quality)
-        predicted = self._predicted(frame, reference, track)
         surprise = self._surprise(reference, track, motion)
         jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
+        if zones >= COVERED and not (unusual or jumped):
+            return Verdict(quality)
+        predicted = self._predicted(frame, reference, track)
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
@@ -162,7 +165,7 @@ class Judge:
             return Verdict(quality, "The image jumped, fits badly and has no depth to confirm it.")
         if zones < COVERED and unusual and not self._partly(track):
             return Verdict(quality, "Most of the image does not fit and has no depth to confirm the rest.")
-        return Verdict(quality)
+        return Verdict(quality, is_example=not worse)
 
     def recovered(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion

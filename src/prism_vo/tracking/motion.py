@@ -37,14 +37,14 @@ class Motion:
         """Median of the map's first frames; 0: not known yet."""
         return float(np.median(self.shifts)) if len(self.shifts) >= LEAST_SHIFTS else 0.0
 
-    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0) -> Motion:
-        """A frame was tracked; ``shift``: of its zones, σ, 0: not known."""
+    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0, is_example: bool = True) -> Motion:
+        """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit."""
         return Motion(
             posed.T_view_world,
             posed.T_view_world @ se3.inverse(self.T_view_world),
             track.brightness,
             posed.frame.exposure,
-            track.expected_next(self.expected),
+            track.expected_next(self.expected) if is_example else self.expected,
             track.relative_rms if self.first_rms is None and not track.is_still else self.first_rms,
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
         )
