@@ -65,7 +65,9 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
-    is_example: bool = True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
+    is_example: bool = (
+        True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
+    )
 
     @property
     def believed(self) -> bool:
