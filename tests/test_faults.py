@@ -205,3 +205,22 @@ def test_what_was_learnt_from_frames_no_map_can_begin_with_is_forgotten() -> Non
     for k in range(5, 15):  # later on, nothing is: the map was made with it
         odometry(black_frame(k))
     assert sensor.unlearnt == 2
+
+
+def with_little_depth(frame: DecodedFrame) -> DecodedFrame:
+    """As of a blurred image: one pixel in ten has a depth."""
+    valid = frame.valid & (np.arange(frame.image.shape[1]) % 10 == 0)
+    unknown = np.float32(np.inf)
+    return replace(frame, valid=valid, variance=np.where(valid, frame.variance, unknown).astype(np.float32))
+
+
+def test_a_segment_waits_for_images_with_depth_but_not_for_ever() -> None:
+    frames, other = list(wall(16)[0][:6]), elsewhere(30, 6)
+    _, reports = track([*frames, *other[:12]])
+    assert [r.segment for r in reports[-7:]] == [1] * 7  # patience is five frames
+    poor = [with_little_depth(frame) for frame in other]
+    _, reports = track([*frames, *poor[:9], *other[9:12]])
+    assert {r.status for r in reports[6:15]} == {"lost"} and reports[15].segment == 1
+    _, reports = track([*frames, *poor])
+    lost = [r.index for r in reports if r.status == "lost"]
+    assert lost == list(range(6, 6 + 15)) and reports[-1].segment == 1
