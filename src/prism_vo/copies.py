@@ -18,7 +18,7 @@ from prism_vo.arrays import Array
 from prism_vo.frame_report import FrameReport
 from prism_vo.types import InputFrame
 
-SAMPLE = 97  # every so many pixels are compared first: images that differ do so at once
+SAMPLE = 11  # every so many rows and columns are compared first: images that differ do so at once
 LEAST_COPIES = 2  # in a row: one may be that of a video of twice the rate
 COMPARED = 3  # steps before and after them
 LARGEST_STEP = 2.0  # times the largest of those, out of a rest
@@ -29,9 +29,10 @@ def is_copy(frame: InputFrame, before: InputFrame) -> bool:
     a, b = frame.image, before.image
     if a is b:
         return True
-    if a.shape != b.shape or a.dtype != b.dtype or not np.array_equal(a.flat[::SAMPLE], b.flat[::SAMPLE]):
+    if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    return bool(np.array_equal(a, b))
+    some = slice(None, None, SAMPLE)
+    return bool(np.array_equal(a[some, some], b[some, some]) and np.array_equal(a, b))
 
 
 def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
