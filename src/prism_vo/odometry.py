@@ -268,7 +268,7 @@ class Odometry:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window = window
         self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
-        self.motion = Motion(T_view_world)
+        self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
         self.map.unrefined.clear()
         return True
 

@@ -38,8 +38,9 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
-# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
-LEAST_FITTING_ALONE = 0.5
+# the same of a pose that continues no motion: nothing but the image speaks for it, so more than half of the image must;
+# of an image whose halves belong to different poses, each would have the same right
+LEAST_FITTING_ALONE = 0.51
 # correlation of the uncovered zones of such a pose that fits worse than usual: in the dark all residuals are small, and
 # every pixel fits anywhere, but true poses correlate by 0.97 and more
 LEAST_MATCH_ALONE = PARTLY_MATCH
@@ -52,6 +53,9 @@ USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
 )
 
+LARGEST_PART_MOVING = 0.3  # of the image, before a camera that came to rest at once
+
+AMBIGUOUS = "The camera moved; now a part of the image moves and the rest stands still: either may go with the camera."
 NOWHERE = "No part of the image fits the pose well."
 UNLIKE = "The image jumped and hardly looks like the map."
 TORN = "Parts of the image lie beside where the pose puts them."
@@ -132,6 +136,8 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
+        if motion.was_moving and self._stands_behind_something(track):
+            return Verdict(self._quality(track, motion), AMBIGUOUS)
         shift = self._shift(frame, reference, track, motion)
         # after a loss there is no motion to continue, and every frame is one more trial
         largest = LARGEST_SHIFT_ALONE if motion.lost else LARGEST_SHIFT
@@ -210,6 +216,13 @@ class Judge:
     def _is_unusual(track: Track, motion: Motion) -> bool:
         """Whether a frame fits worse than the last good ones, or there are none to compare it with."""
         return not motion.expected.is_known or track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+
+    @staticmethod
+    def _stands_behind_something(track: Track) -> bool:
+        """Whether a good part of the image moves and the rest stands still: that part may be the scene, and the rest a
+        thing that goes with the camera."""
+        covered = 0.0 if track.covered is None else float(track.covered.covered.mean())
+        return track.is_still and covered > LARGEST_PART_MOVING
 
     @staticmethod
     def _partly(track: Track) -> bool:
