@@ -37,6 +37,7 @@ class Clean:
 
     images: list[Image]
     foreign: list[Image]
+    white: Image | None = None  # of an evenly lit target
 
     def shots(self, order: range | list[int] | None = None) -> list[Shot]:
         """Frames as they are, all of them or in another order."""

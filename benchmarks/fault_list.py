@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks import fault_injectors as fi
+from benchmarks import fault_light as fl
+from benchmarks import fault_order as fo
 from benchmarks import fault_pictures as fp
 from benchmarks.fault_injectors import Injector
 
@@ -22,6 +24,7 @@ class Fault:
     said: bool = False  # something must be said: exit code 3 or a note
     recovered: bool = False  # a new segment is not enough
     group: str = "sensor"
+    other: bool = False  # makes sense only with another recording: of its own end a pose can be right
 
 
 def _changed(change: fi.Change, count: int | None, foreign: bool = False) -> Injector:
@@ -82,6 +85,8 @@ def faults(pitch: float) -> list[Fault]:
         Fault("lens cap 3 s, brought back", fi.away(fi.black, 30, 4), 0.3, said=True, group="away"),
         Fault("pocket 3 s, taken out", fi.away(fi.pocket, 30, 12), 0.3, said=True, group="away"),
         *_more(),
+        *_light_and_sensor(),
+        *_order_and_beginnings(),
     ]
 
 
@@ -102,4 +107,58 @@ def _more() -> list[Fault]:
         Fault("swapped pairs", fp.swapped_pairs, 0.2, group="time"),
         Fault("every third unreadable", fp.every_third_unreadable, 0.2, said=True, group="time"),
         *[Fault(f"early jump of {n}", fp.jump_early(n), 0.2, group="time") for n in (7, 15, 30)],
+    ]
+
+
+def _light_and_sensor() -> list[Fault]:
+    """What light and sensors do besides; a light that changes is no reason to lose the path."""
+    light = [
+        Fault("fades to × 0.05 and back, 24", _changed(fl.fade(24, 0.05), 24), 0.3),
+        Fault("exposure hunts ± 50 %", _changed(fl.hunting(0.5, 7.0), None), 0.3),
+        Fault("gamma 0.6 from one frame on", _changed(fl.gamma(0.6), None), 0.3),
+        Fault("gamma 1.6 from one frame on", _changed(fl.gamma(1.6), None), 0.3),
+        Fault("black level + 20", _changed(fl.black_level(20.0), None), 0.3),
+        Fault("saturated above 100", _changed(fl.clipped(100.0), None), 0.3),
+        Fault("a lamp enters the image", _changed(fl.lamp_enters, 20), 0.3),
+        Fault("a veil of light grows", _changed(fl.veil_grows, None), 0.3),
+        Fault("four times darker rim", _changed(fl.darker_rim, None), 0.3),
+        Fault("light from one side", _changed(fl.light_from_one_side, None), 0.3),
+        Fault("moving shadow", _changed(fl.moving_shadow, None), 0.3),
+    ]
+    sensor = [
+        Fault("4 bits", _changed(fl.posterised(4), -1), 0.3),
+        Fault("every tenth row missing, 10", _changed(fl.rows_missing(10), 10), 0.3),
+        Fault("every tenth row missing", _changed(fl.rows_missing(10), -1), 0.5),
+        Fault("salt and pepper on a quarter, 10", _changed(fl.salt_and_pepper(0.3), 10), 0.3),
+        Fault("noise 40", _changed(fi.noisy(40.0), -1), 0.5),
+        Fault("out of focus, 10", _changed(fl.softened(3.0), 10), 0.3),
+        Fault("micro-lenses drift, 0.02 px a frame", _changed(fl.grid_drifts(0.02), None), 0.3),
+        Fault("upside down, 3", _changed(fl.upside_down, 3, True), 0.2, said=True),
+        Fault("upside down for good", _changed(fl.upside_down, None, True), 0.2, said=True),
+        Fault("a hand across, 8", fl.hand, 0.3, group="moving"),
+        Fault("empty wall, 8", fl.empty_wall(8), 0.2, said=True),
+    ]
+    return [*(replace(f, group="light") for f in light), *sensor]
+
+
+def _order_and_beginnings() -> list[Fault]:
+    """Frames again, back, or made of several; what happens before anything is known."""
+    return [
+        *[Fault(f"frozen for {n}", fo.frozen(n), 0.3, said=True, group="time") for n in (5, 12)],
+        Fault("every frame twice", fo.every_frame_twice, 0.2, recovered=True, group="time"),
+        Fault("backwards for 10", fo.backwards(10), 0.2, recovered=True, group="time"),
+        Fault("thrown to and fro by 4 frames", fo.shaking(4), 0.2, group="time"),
+        Fault("another scene for 10", fo.other_scene(10), 0.2, said=True, group="moving", other=True),
+        Fault("every second row 1 late", fo.rows_late(1, 1), 0.3, group="moving"),
+        Fault("stripes of 32 rows 2 late", fo.rows_late(32, 2), 0.3, group="moving"),
+        Fault("right third 2 late", fo.right_third_late(2), 0.3, group="moving"),
+        Fault("double exposure with 1 before", fo.double_exposure(1), 0.3, group="moving"),
+        Fault("double exposure with 3 before", fo.double_exposure(3), 0.3, group="moving"),
+        Fault("begins out of focus, 3", fo.at_first(fl.softened(2.0), 3), 0.3, group="first"),
+        Fault("begins with noise 40, 3", fo.at_first(fi.noisy(40.0), 3), 0.3, group="first"),
+        Fault("begins × 0.3, 3", fo.at_first(fi.gain(0.3), 3), 0.3, group="first"),
+        Fault("begins shifted by 15 px, 3", fo.at_first(fi.shifted(15), 3), 0.3, group="first"),
+        Fault("begins lower half 2 late, 5", fo.begins_late(2, 5), 0.3, group="first"),
+        Fault("begins 40 % covered, 5", fo.begins_covered(0.4, 5), 0.3, group="first"),
+        Fault("begins black, 3", fo.at_first(fi.black, 3, True), 0.2, said=True, group="first"),
     ]

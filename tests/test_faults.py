@@ -75,7 +75,7 @@ def partly_covered() -> list[DecodedFrame]:
 def test_what_covers_the_scene_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second of them becomes a keyframe, and all that are tracked against that count, too; ten are said."""
     assert run(FrameList(partly_covered())).exit_code == 0
-    monkeypatch.setattr(notices, "LEAST_COVERED", 3)
+    monkeypatch.setattr(notices, "LEAST_FRAMES", 3)
     result = run(FrameList(partly_covered()), out=tmp_path / "out")
     seen = [r.index for r in result.reports if r.covered > 0.0]
     assert seen[:3] == [4, 5, 6] and max(seen) < 10
@@ -182,3 +182,45 @@ def test_one_world_is_written_as_before(tmp_path: Path) -> None:
     assert "segment" not in (tmp_path / "out" / "trajectory.txt").read_text()
     assert read_trajectory(tmp_path / "out" / "trajectory.txt").segments is None
     assert result.exit_code == 0 and min(r.quality for r in result.reports) > 0.8
+
+
+class Learning(DecodedSensor):
+    """Notes when it is told to forget."""
+
+    def __init__(self) -> None:
+        super().__init__(VIEW)
+        self.unlearnt = 0
+
+    def unlearn(self) -> None:
+        self.unlearnt += 1
+
+
+def test_what_was_learnt_from_frames_no_map_can_begin_with_is_forgotten() -> None:
+    frames, _ = wall(16)
+    sensor = Learning()
+    odometry = Odometry(CAMERA, sensor=sensor)
+    reports = [odometry(frame) for frame in [black_frame(0), black_frame(1), *frames[2:5]]]
+    assert [r.status for r in reports[:3]] == ["lost", "lost", "keyframe"]
+    assert sensor.unlearnt == 2
+    for k in range(5, 15):  # later on, nothing is: the map was made with it
+        odometry(black_frame(k))
+    assert sensor.unlearnt == 2
+
+
+def with_little_depth(frame: DecodedFrame) -> DecodedFrame:
+    """As of a blurred image: one pixel in ten has a depth."""
+    valid = frame.valid & (np.arange(frame.image.shape[1]) % 10 == 0)
+    unknown = np.float32(np.inf)
+    return replace(frame, valid=valid, variance=np.where(valid, frame.variance, unknown).astype(np.float32))
+
+
+def test_a_segment_waits_for_images_with_depth_but_not_for_ever() -> None:
+    frames, other = list(wall(16)[0][:6]), elsewhere(30, 6)
+    _, reports = track([*frames, *other[:12]])
+    assert [r.segment for r in reports[-7:]] == [1] * 7  # patience is five frames
+    poor = [with_little_depth(frame) for frame in other]
+    _, reports = track([*frames, *poor[:9], *other[9:12]])
+    assert {r.status for r in reports[6:15]} == {"lost"} and reports[15].segment == 1
+    _, reports = track([*frames, *poor])
+    lost = [r.index for r in reports if r.status == "lost"]
+    assert lost == list(range(6, 6 + 15)) and reports[-1].segment == 1

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("datasets", "calibrate", "batch"),
     ("window", "baselines", "places", "board_fit", "dense"),
     ("map", "frame_report"),
-    ("variants",),
+    ("variants", "copies", "poor_frames"),
     ("odometry",),
     ("results", "notices", "map_file", "checkpoint", "live", "compile_beside"),
     ("kept_run",),

@@ -35,6 +35,8 @@ class FrameReport:
     T_map_odometry: Array = field(default_factory=lambda: np.eye(4))
     verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
     covered: float = 0.0  # share of the image that shows something else than the map, or its reference did
+    measured: float = float("nan")  # share of a keyframe's candidates whose depth could be measured
+    copy: bool = False  # to the last bit the image of the frame before
 
     @property
     def quality(self) -> float:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from prism_vo.copies import frozen_runs
 from prism_vo.odometry import FrameReport
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
+from prism_vo.poor_frames import COVERED_PART, poor_frames
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport
 
@@ -18,10 +20,9 @@ SURE = 3.0  # standard deviations
 SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
-# partly covered frames among so many in a row, from which on it is said: clean recordings have none, but for deep
-# scenes, whose near things hide the far ones (6)
-LEAST_COVERED, IN_A_ROW = 8, 30
-COVERED_PART = 0.1  # of an image, at least: single zones disagree for other reasons, too
+# partly covered or poor frames among so many in a row, from which on it is said: clean recordings have none, but for
+# deep scenes, whose near things hide the far ones (6)
+LEAST_FRAMES, IN_A_ROW = 8, 30
 LAMP_SHARE = 0.2  # of the frames that must have bands
 VAGUE = 0.05  # relative σ of distances beyond which it is said that the images do not show the focus
 
@@ -82,11 +83,17 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
     ]
 
 
+def doubts(reports: Iterable[FrameReport]) -> list[str]:
+    """Sentences on what may have drawn poses aside though every frame has one: exit code 3."""
+    reports = list(reports)
+    return [*covered_notices(reports), *poor_notices(reports), *frozen_notices(reports)]
+
+
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence if parts of several images show something else than the map."""
     reports = list(reports)
     numbers = [n for n, r in enumerate(reports) if r.covered > COVERED_PART]
-    if not any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_COVERED - 1 :])):
+    if not _are_many(numbers):
         return []
     covered = [reports[n] for n in numbers]
     first, last, share = covered[0].index, covered[-1].index, np.mean([r.covered for r in covered])
@@ -94,6 +101,38 @@ def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
         f"In {len(covered)} of {len(reports)} frames ({first} to {last}) a part of the image, {100 * share:.0f} % in "
         "the mean, shows something else than the map (covered, moving, reflected or torn in time): their poses rest on "
         "the other parts, and may be drawn aside; see covered in stats.jsonl."
+    ]
+
+
+def poor_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if several images suddenly fit the map far worse than those before, or have no depth."""
+    reports = list(reports)
+    numbers = poor_frames(reports)
+    if not _are_many(numbers):
+        return []
+    first, last = reports[numbers[0]].index, reports[numbers[-1]].index
+    return [
+        f"{len(numbers)} of {len(reports)} frames ({first} to {last}) suddenly fit the map far worse than those before "
+        "them, or their depth cannot be measured (blurred, reflected, veiled, noisy): their poses may be drawn aside."
+    ]
+
+
+def _are_many(numbers: list[int]) -> bool:
+    """Whether so many of them lie so close together that it is no chance."""
+    return any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_FRAMES - 1 :]))
+
+
+def frozen_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if the camera delivered one image again and again while it went on."""
+    reports = list(reports)
+    runs = frozen_runs(reports)
+    if not runs:
+        return []
+    count = sum(last - first + 1 for first, last in runs)
+    (first, _), (_, last) = runs[0], runs[-1]
+    return [
+        f"{count} frames ({reports[first].index} to {reports[last].index}) are copies, to the last bit, of the frame "
+        "before them, while the camera went on or may have: they have the pose of that image, not of their time."
     ]
 
 

@@ -15,6 +15,7 @@ from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
+from prism_vo.copies import is_copy
 from prism_vo.errors import ConfigError, expect
 from prism_vo.frame_report import FrameReport, Status
 from prism_vo.lightfield import Decoder
@@ -27,6 +28,7 @@ from prism_vo.optics.lens import LensModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
 from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
+from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
@@ -47,6 +49,12 @@ from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
+REMEMBERED = 20  # keyframes
+LEAST_DEPTH = (
+    0.5  # of the depths that they had, to start another segment with: blurred images have few, and false ones
+)
+WAITED = 3  # times the patience, after which a segment starts all the same
+NO_KEYFRAME = "The image fits badly and has no depth: the map cannot go on with it."
 
 
 class Odometry:
@@ -96,6 +104,8 @@ class Odometry:
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
         self.frame: Frame | None = None  # the last one
+        self._is_copy = False  # of the frame before it
+        self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
 
     def __repr__(self) -> str:
         return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
@@ -104,10 +114,13 @@ class Odometry:
     def __call__(self, raw: InputFrame, focused: DecodedFrame | None = None) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe."""
         self.watch.restart()
-        self.frame = frame = self._prepare(raw, focused)
+        frame = self._take(raw, focused)
         problem = self.sensor.problem(raw)
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
+        if self.sensor.begins_anew():
+            self.reference = None
+            self.sensor.unlearn()
         if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
@@ -120,12 +133,20 @@ class Odometry:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
-        if self.motion.lost:
+        return self._follow(frame, track, verdict, self.reference)
+
+    def _follow(self, frame: Frame, track: Track, verdict: Verdict, reference: Reference) -> FrameReport:
+        """A frame whose pose is believed."""
+        before = self.motion
+        posed = reference.place(frame, track.T_frame_ref, track.brightness)
+        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
+        posed, even = self._in_common_light(posed, track, reference.exposure)
+        due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
+        if due and not verdict.is_example and self.variant.measures_depth:
+            self.motion = before
+            return self._recover(frame, track, replace(verdict, contradiction=NO_KEYFRAME))
+        if before.lost:
             self.window.began = self.window.next_id
-        posed = self.reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift)
-        posed, even = self._in_common_light(posed, track, self.reference.exposure)
-        due = wants_keyframe(even, self.motion, self.config.track)
         starting = self.variant.is_starting(self.window)
         if starting:
             posed = self._improve_start(posed, even, last=due)
@@ -154,7 +175,14 @@ class Odometry:
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""
         self.watch.restart()
+        self._is_copy = False
         return replace(self._report(frame, "lost", None, None), problem=frame.reason)
+
+    def _take(self, raw: InputFrame, focused: DecodedFrame | None) -> Frame:
+        """The frame of now."""
+        before, self.frame = self.frame, self._prepare(raw, focused)
+        self._is_copy = before is not None and is_copy(raw, before.source)
+        return self.frame
 
     def _prepare(self, raw: InputFrame, focused: DecodedFrame | None) -> Frame:
         with self.watch("decode"):
@@ -183,7 +211,9 @@ class Odometry:
             undecided = not self.window.focus_is_settled or self.window.is_young
             self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
         with self.watch("wait"):
-            self.window.adopt(candidates(), view)
+            found = candidates()
+            self.window.adopt(found, view)
+        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
         self._track_against_newest(posed.frame, change)
         return change.report
 
@@ -227,16 +257,26 @@ class Odometry:
         """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, T_view_world, np.zeros(2)), fixed=True)
-        window.adopt(self.selector.first(frame, window.view), window.view)
+        found = self.selector.first(frame, window.view)
+        window.adopt(found, window.view)
         self.variant.begin(window)
-        if len(window.points) < LEAST_POINTS:
+        if len(window.points) < LEAST_POINTS or self._has_poor_depth(found):
+            if self.reference is None:
+                self.sensor.unlearn()
             return False
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window = window
-        self.motion = Motion(T_view_world)
+        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
+        self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
         self.map.unrefined.clear()
         return True
+
+    def _has_poor_depth(self, found: Candidates) -> bool:
+        """Whether a frame has so much less depth than keyframes had that a better one should be waited for."""
+        if not self._measured or self.motion.lost > WAITED * self.config.track.patience:
+            return False
+        return bool(found.measured_share < LEAST_DEPTH * np.median(self._measured))
 
     def _recognised(self, frame: Frame) -> Found | None:
         """A known place that the frame shows."""
@@ -321,6 +361,8 @@ class Odometry:
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
             covered=0.0 if status == "lost" else self._covered_share(track),
+            copy=self._is_copy,
+            measured=self._measured[-1] if status in ("keyframe", "recovered") else float("nan"),
         )
 
     def _covered_share(self, track: Track | None) -> float:

@@ -33,7 +33,7 @@ from prism_vo.linear.one_thread import one_thread
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 from prism_vo.notebook.html import card, path_drawing
-from prism_vo.notices import covered_notices, focus_notices, lamp_notices, lens_notices
+from prism_vo.notices import doubts, focus_notices, lamp_notices, lens_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
@@ -108,7 +108,7 @@ class RunResult:
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
         return [
             *problems,
-            *covered_notices(self.reports),
+            *doubts(self.reports),
             *lamp_notices(self.odometry.lamp.frames, len(self.reports)),
             *optics,
             *self.remarks,
@@ -131,9 +131,9 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0: every frame has a pose in one world; 3: some have none, worlds are separate, or something covered the
-        scene in several frames, which may have drawn their poses aside."""
-        return 3 if self.lost or self.segments > 1 or covered_notices(self.reports) else 0
+        """0: every frame has a pose in one world; 3: some have none, worlds are separate, or something may have drawn
+        poses aside: the scene was covered, images became poor, or came again while the camera went on."""
+        return 3 if self.lost or self.segments > 1 or doubts(self.reports) else 0
 
 
 @one_thread

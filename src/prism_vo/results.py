@@ -183,6 +183,8 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
     out["quality"] = round(report.quality, 4)
     if report.problem is not None:
         out["problem"] = report.problem
+    if report.copy:
+        out["copy"] = True
     if report.verdict is not None and report.verdict.contradiction is not None:
         out["contradiction"] = report.verdict.contradiction
     if report.track is not None:

@@ -42,6 +42,10 @@ class Sensor(ABC):
         del frame  # nothing is known of any
         return None
 
+    def begins_anew(self) -> bool:
+        """Whether the frame that ``problem`` was asked about last shows that those before it must not be used."""
+        return False
+
     def without_bands(self, frame: Any, focused: DecodedFrame) -> tuple[Any, DecodedFrame] | None:
         """A frame and its focused image without the bands of a flickering lamp; both as they are where the rows are
         evenly lit; None: this image alone cannot tell."""
@@ -59,6 +63,10 @@ class Sensor(ABC):
     def learned(self) -> Any:
         """What was learnt once from the first frames; part of a checkpoint."""
         return None
+
+    def unlearn(self) -> None:
+        """The frame measured last was not good enough to begin with, nor is what was learnt from it."""
+        return
 
     def remember(self, memory: Any, learned: Any) -> None:
         """Go on as if those frames had been seen."""

@@ -75,6 +75,15 @@ def test_a_frame_beside_the_grid_has_no_pose_and_says_why() -> None:
     assert odometry(RawFrame(6, 0.6, field.raw.image)).status in ("ok", "keyframe")
 
 
+def test_first_frames_beside_the_grid_are_a_world_of_their_own() -> None:
+    field = mini("table")
+    odometry = Odometry(field.camera, white=field.white)
+    aside = np.roll(field.raw.image, 2, 1)
+    reports = [odometry(RawFrame(k, 0.1 * k, aside if k < 2 else field.raw.image)) for k in range(6)]
+    assert [r.segment for r in reports] == [0, 0, 1, 1, 1, 1]
+    assert reports[2].status == "keyframe"
+
+
 def test_what_was_learnt_goes_with_a_checkpoint() -> None:
     field = mini("table")
     first, second = Decoder(field.camera, white=field.white), Decoder(field.camera, white=field.white)

@@ -139,3 +139,15 @@ def test_noise_moves_no_depth_in_the_mean() -> None:
     slope = decoder.geometry.slope(quiet.inv_virtual_depth[seen])
     expected = decoder.view.beta * scatter[seen] ** 2 / slope
     assert abs(shift.sum() / expected.sum()) < 0.8
+
+
+def test_noise_is_learnt_again_after_a_frame_that_was_no_good() -> None:
+    field = mini()
+    rng = np.random.default_rng(2)
+    image = np.clip(field.raw.image + rng.normal(0, 40, field.raw.image.shape), 0, 255)
+    bad = replace(field.raw, image=image.astype(field.raw.image.dtype))
+    decoder, fresh = (Decoder(field.camera, DecodeConfig(threads=1), field.white) for _ in range(2))
+    assert decoder.noise(bad).read > 10.0 * fresh.noise(field.raw).read
+    assert decoder.noise(field.raw) == decoder.noise(bad)  # once and for all …
+    decoder.unlearn()
+    assert decoder.noise(field.raw) == fresh.noise(field.raw)  # … unless it is told otherwise

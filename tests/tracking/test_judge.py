@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a judge makes of pixels that fit: something in the way, or a false pose."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from prism_vo.optics.pinhole import Pinhole
-from prism_vo.tracking.judge import LEAST_FITTING, USUAL_SHIFT, Predicted, _looseness
+from prism_vo.tracking.brightness import Brightness, ZoneAgreement
+from prism_vo.tracking.judge import (
+    LEAST_FITTING,
+    USUAL_SHIFT,
+    DepthAgreement,
+    Judge,
+    Predicted,
+    Verdict,
+    _looseness,
+)
 from prism_vo.tracking.motion import LEAST_SHIFTS, Motion
+from prism_vo.tracking.track import Expected, Track
 
 PLANE = Pinhole(focal=100.0, cx=79.5, cy=59.5, width=160, height=120)
 
@@ -51,3 +63,85 @@ def test_zones_may_shift_more_where_they_always_did() -> None:
     assert _looseness(guessed) == pytest.approx(2.0)
     assert _looseness(Motion(shifts=(0.5,) * LEAST_SHIFTS)) == 1.0
     assert _looseness(Motion(shifts=(9.0,) * (LEAST_SHIFTS - 1))) == 1.0
+
+
+def judged(
+    monkeypatch: pytest.MonkeyPatch,
+    light: Brightness,
+    rms: float,
+    surprise: float = 1.0,
+    depth: DepthAgreement = DepthAgreement(1.0, 0.98),  # noqa: B008
+    lost: int = 0,
+    shift: float = 0.0,
+) -> tuple[Verdict, Verdict]:
+    """What a judge says of a track that goes on, and of one out of nowhere; frames before it had residuals of 4."""
+    judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(judge, "_shift", lambda *_: shift)
+    monkeypatch.setattr(judge, "_predicted", lambda *_: pixels(lambda x, y: np.ones(len(x), bool)))
+    monkeypatch.setattr(judge, "_surprise", lambda *_: surprise)
+    monkeypatch.setattr(judge, "_agreement", lambda *_: depth)
+    track = Track(True, np.eye(4), light, rms * light.contrast, 1.0, 1.0, 0.9, 3.0, 3.0, 1)
+    motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), lost=lost)
+    reference = SimpleNamespace(planes=[PLANE])
+    return (
+        judge(None, None, reference, track, motion),  # type: ignore[arg-type]
+        judge.recovered(None, None, reference, track, motion),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(("match", "surprise", "rms", "believed"), [
+    (0.98, 9.0, 8.0, True),  # a jump that looks like the map
+    (0.7, 9.0, 8.0, False),  # in the dark every pixel fits anywhere, and so does measured depth
+    (0.7, 1.0, 8.0, True),  # a reflection or a veil: the motion goes on
+    (0.7, 9.0, 4.0, True),  # fits as well as ever
+])  # fmt: skip
+def test_a_pose_beside_the_foreseen_one_must_look_like_the_map(
+    match: float, surprise: float, rms: float, believed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on, found = judged(monkeypatch, Brightness(0.1, 0.0, match, zones=0.7), rms, surprise)
+    assert going_on.believed == believed
+    assert found.believed == (match > 0.9 or rms < 6.0)
+
+
+def test_what_continues_no_motion_is_always_asked_for_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A residual as good as any other is no reason to believe a jump."""
+    elsewhere = DepthAgreement(1.0, 0.2)
+    assert judged(monkeypatch, Brightness(), 4.0, 1.0, elsewhere)[0].believed  # nobody asked
+    assert not judged(monkeypatch, Brightness(), 4.0, 9.0, elsewhere)[0].believed
+    assert judged(monkeypatch, Brightness(), 4.0, 9.0)[0].believed
+
+
+def test_nobody_learns_from_a_frame_that_fits_badly_and_that_nothing_confirms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nothing = DepthAgreement(0.1, 0.9)
+    blurred, confirmed, usual = (
+        judged(monkeypatch, Brightness(), rms, depth=depth)[0]
+        for rms, depth in ((8.0, nothing), (8.0, DepthAgreement(1.0, 0.98)), (4.0, nothing))
+    )
+    assert blurred.believed and not blurred.is_example
+    assert confirmed.believed and confirmed.is_example
+    assert usual.believed and usual.is_example
+
+
+def test_after_a_loss_zones_may_shift_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every frame is one more trial, and of several one would pass by chance."""
+    assert judged(monkeypatch, Brightness(), 4.0, shift=3.0)[0].believed
+    assert not judged(monkeypatch, Brightness(), 4.0, shift=3.0, lost=2)[0].believed
+    assert judged(monkeypatch, Brightness(), 4.0, shift=2.0, lost=2)[0].believed
+
+
+@pytest.mark.parametrize(
+    ("was_moving", "flow", "part", "believed"),
+    [(True, 0.1, 7, False), (False, 0.1, 7, True), (True, 3.0, 7, True), (True, 0.1, 4, True)],
+)
+def test_a_camera_that_rests_at_once_before_a_moving_scene_may_carry_a_picture(
+    was_moving: bool, flow: float, part: int, believed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(judge, "_shift", lambda *_: 0.0)
+    monkeypatch.setattr(judge, "_surprise", lambda *_: 0.0)
+    zones = ZoneAgreement(1.0 - part / 16, np.arange(16) < part)
+    track = Track(True, np.eye(4), Brightness(), 4.0, 1.0, 1.0, 0.9, flow, flow, 1, zones)
+    motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), was_moving=was_moving)
+    assert judge(None, None, None, track, motion).believed == believed  # type: ignore[arg-type]

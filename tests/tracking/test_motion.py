@@ -9,8 +9,10 @@ from smooth_scene import small_view
 from still_frames import still_frame
 
 from prism_vo import se3
-from prism_vo.tracking.brightness import Brightness
+from prism_vo.config import TrackConfig
+from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 from prism_vo.tracking.motion import TRIED_ROTATIONS, Motion
+from prism_vo.tracking.policy import wants_keyframe
 from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
 
@@ -190,3 +192,28 @@ def test_the_usual_residual_is_the_largest_of_the_last_ones() -> None:
 def test_a_frame_that_stands_still_is_no_measure_of_growing_residuals() -> None:
     motion = Motion().after(posed_at(np.eye(4)), replace(tracked(0.4, 0.2), flow=0.02))
     assert motion.first_rms is None
+
+
+def test_a_frame_that_is_no_example_teaches_nothing() -> None:
+    motion = on_the_way().after(posed_at(HERE), tracked(9.0, 9.0), is_example=False)
+    assert motion.expected == on_the_way().expected and motion.lost == 0
+    assert on_the_way().after(posed_at(HERE), tracked(9.0, 9.0)).expected.rms == 9.0
+
+
+def test_a_frame_that_is_no_example_becomes_a_keyframe_only_if_it_must() -> None:
+    motion, config = replace(on_the_way(), first_rms=2.0), TrackConfig()
+    grown = tracked(9.0, 9.0)
+    assert wants_keyframe(grown, motion, config)
+    assert not wants_keyframe(grown, motion, config, is_example=False)
+    assert wants_keyframe(replace(grown, flow=40.0, flow_translation=40.0), motion, config, is_example=False)
+
+
+def test_whether_the_camera_moves_is_remembered_while_something_is_before_it() -> None:
+    moving, still = tracked(2.0, 2.0), replace(tracked(2.0, 2.0), flow=0.1)
+    covered = replace(still, covered=ZoneAgreement(0.5, np.arange(16) < 8))
+    known = on_the_way().after(posed_at(HERE), moving)
+    assert known.was_moving and known.after_loss().was_moving
+    assert known.after(posed_at(HERE), covered).was_moving
+    assert not known.after(posed_at(HERE), still).was_moving
+    begun = Motion(was_moving=True)  # of a map that has just begun, nobody knows what fits well
+    assert begun.after(posed_at(HERE), still).was_moving

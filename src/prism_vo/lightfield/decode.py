@@ -119,6 +119,10 @@ class Decoder(Sensor):
             dict(self._light.known), self._noise, self.grid_watch.reference, self.grid_watch.agreeing
         )
 
+    def unlearn(self) -> None:
+        """The noise of a frame without depth is not that of the recording: with it no later frame would have any."""
+        self._noise = None
+
     def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
@@ -131,6 +135,10 @@ class Decoder(Sensor):
         if moved == 0.0:
             return None
         return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."
+
+    def begins_anew(self) -> bool:
+        """A few first frames whose micro-images lay elsewhere were decoded to false depths."""
+        return self.grid_watch.replaced
 
     def __repr__(self) -> str:
         return f"Decoder({self.camera!r}, {self.view.name} view {self.view.width} × {self.view.height})"

@@ -51,9 +51,11 @@ class GridWatch:
         self._beside = [self._table(factor * self._waves) for factor in BESIDE]
         self.reference: Array | None = None  # (WAVES,) complex
         self.agreeing = 0
+        self.replaced = False  # whether the last frame was, and those before were not, where most of them are
 
     def shift(self, image: NDArray[Any]) -> float:
         """Px by which the micro-images of a raw image lie beside those of the first frames; 0: not, or it is dark."""
+        self.replaced = False
         pattern = self._amplitudes(image, self._array_waves)
         if self.reference is None:
             self.reference = pattern if self._is_clear(image, pattern) else None
@@ -66,6 +68,7 @@ class GridWatch:
             return 0.0
         if self.agreeing < ENOUGH:
             self.reference, self.agreeing = pattern if self._is_clear(image, pattern) else None, 0
+            self.replaced = True
             return 0.0
         return moved
 

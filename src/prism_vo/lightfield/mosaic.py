@@ -37,6 +37,8 @@ LEAST_LIGHT = 1e-3  # of a pixel inside a micro-image: 0 means outside
 class PreparedMosaic(PreparedRaw):
     """The same uses as of a grey image, and the colour."""
 
+    _has_hot_pixels = False  # beside a pixel that sees a bright red, others that see green may well be dark
+
     def __init__(
         self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
     ) -> None:

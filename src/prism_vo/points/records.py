@@ -86,6 +86,11 @@ class Candidates(_PointColumns):
         f, d = np.zeros(0, np.float32), np.zeros(0)
         return cls(**_no_points(), low=d, high=d, quality=f, failures=np.zeros(0, np.int8))
 
+    @property
+    def measured_share(self) -> float:
+        """Of those whose depth could be measured."""
+        return float(np.isfinite(self.measured).mean()) if len(self) else 0.0
+
     def painted(self, picture: NDArray[np.uint8]) -> Candidates:
         """With the colours of their pixels in a picture (h, w, 3)."""
         return replace(self, rgb=picture[self.v.astype(int), self.u.astype(int)])

@@ -15,7 +15,7 @@ from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.optics.view import FocusedView
 from prism_vo.tracking.align import ReferencePixels
-from prism_vo.tracking.brightness import COVERED
+from prism_vo.tracking.brightness import COVERED, PARTLY_MATCH
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.shifts import shift_of_zones
@@ -38,8 +38,12 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
-# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
-LEAST_FITTING_ALONE = 0.5
+# the same of a pose that continues no motion: nothing but the image speaks for it, so more than half of the image must;
+# of an image whose halves belong to different poses, each would have the same right
+LEAST_FITTING_ALONE = 0.51
+# correlation of the uncovered zones of such a pose that fits worse than usual: in the dark all residuals are small, and
+# every pixel fits anywhere, but true poses correlate by 0.97 and more
+LEAST_MATCH_ALONE = PARTLY_MATCH
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
@@ -49,7 +53,11 @@ USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
 )
 
+LARGEST_PART_MOVING = 0.3  # of the image, before a camera that came to rest at once
+
+AMBIGUOUS = "The camera moved; now a part of the image moves and the rest stands still: either may go with the camera."
 NOWHERE = "No part of the image fits the pose well."
+UNLIKE = "The image jumped and hardly looks like the map."
 TORN = "Parts of the image lie beside where the pose puts them."
 CONTRADICTED = "Measured depth contradicts the pose."
 
@@ -61,6 +69,9 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
+    is_example: bool = (
+        True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
+    )
 
     @property
     def believed(self) -> bool:
@@ -125,8 +136,12 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
+        if motion.was_moving and self._stands_behind_something(track):
+            return Verdict(self._quality(track, motion), AMBIGUOUS)
         shift = self._shift(frame, reference, track, motion)
-        if shift > LARGEST_SHIFT * _looseness(motion):
+        # after a loss there is no motion to continue, and every frame is one more trial
+        largest = LARGEST_SHIFT_ALONE if motion.lost else LARGEST_SHIFT
+        if shift > largest * _looseness(motion):
             return Verdict(self._quality(track, motion), TORN, shift)
         return replace(self._of_whole_image(frame, view, reference, track, motion), shift=shift)
 
@@ -138,14 +153,16 @@ class Judge:
         unusual = self._is_unusual(track, motion)
         # than others: by itself a compressed image never fits well
         worse = unusual and motion.expected.is_known
-        if zones >= COVERED and not unusual:
-            return Verdict(quality)
-        predicted = self._predicted(frame, reference, track)
         surprise = self._surprise(reference, track, motion)
         jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
+        if zones >= COVERED and not (unusual or jumped):
+            return Verdict(quality)
+        predicted = self._predicted(frame, reference, track)
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
+        if worse and jumped and track.brightness.match < LEAST_MATCH_ALONE:
+            return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
             quality *= depth.agreeing
@@ -156,7 +173,7 @@ class Judge:
             return Verdict(quality, "The image jumped, fits badly and has no depth to confirm it.")
         if zones < COVERED and unusual and not self._partly(track):
             return Verdict(quality, "Most of the image does not fit and has no depth to confirm the rest.")
-        return Verdict(quality)
+        return Verdict(quality, is_example=not worse)
 
     def recovered(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
@@ -169,6 +186,8 @@ class Judge:
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
             return Verdict(quality, NOWHERE)
+        if worse and track.brightness.match < LEAST_MATCH_ALONE:
+            return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
@@ -197,6 +216,13 @@ class Judge:
     def _is_unusual(track: Track, motion: Motion) -> bool:
         """Whether a frame fits worse than the last good ones, or there are none to compare it with."""
         return not motion.expected.is_known or track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+
+    @staticmethod
+    def _stands_behind_something(track: Track) -> bool:
+        """Whether a good part of the image moves and the rest stands still: that part may be the scene, and the rest a
+        thing that goes with the camera."""
+        covered = 0.0 if track.covered is None else float(track.covered.covered.mean())
+        return track.is_still and covered > LARGEST_PART_MOVING
 
     @staticmethod
     def _partly(track: Track) -> bool:

@@ -30,6 +30,7 @@ class Motion:
         None  # relative residual of the first frame tracked against the present reference
     )
     lost: int = 0  # frames since the last one with a pose
+    was_moving: bool = False  # when it was last seen without anything before it, maybe in the segment before
     shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
 
     @property
@@ -37,17 +38,24 @@ class Motion:
         """Median of the map's first frames; 0: not known yet."""
         return float(np.median(self.shifts)) if len(self.shifts) >= LEAST_SHIFTS else 0.0
 
-    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0) -> Motion:
-        """A frame was tracked; ``shift``: of its zones, σ, 0: not known."""
+    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0, is_example: bool = True) -> Motion:
+        """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit."""
         return Motion(
             posed.T_view_world,
             posed.T_view_world @ se3.inverse(self.T_view_world),
             track.brightness,
             posed.frame.exposure,
-            track.expected_next(self.expected),
+            track.expected_next(self.expected) if is_example else self.expected,
             track.relative_rms if self.first_rms is None and not track.is_still else self.first_rms,
+            was_moving=self._is_moving(track),
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
         )
+
+    def _is_moving(self, track: Track) -> bool:
+        """A rest counts once the map knows what fits well: before, a thing that goes with the camera looks like one."""
+        if track.covered is not None or (track.is_still and not self.expected.is_known):
+            return self.was_moving
+        return not track.is_still
 
     def after_loss(self) -> Motion:
         """A frame could not be tracked: the motion before it is of no use for the next one."""

@@ -17,13 +17,16 @@ COVERED_DISTANCE = 1.7  # times the usual distance, and …
 COVERED_VISIBLE = 0.5  # … share of the reference in view, at which a keyframe is due all the same
 
 
-def wants_keyframe(track: Track, motion: Motion, config: TrackConfig) -> bool:
-    """Far from the reference, much brighter or darker, mostly out of view, or fitting worse and worse."""
+def wants_keyframe(track: Track, motion: Motion, config: TrackConfig, is_example: bool = True) -> bool:
+    """Far from the reference, much brighter or darker, mostly out of view, or fitting worse and worse.
+
+    Not ``is_example``: it fits badly, and nothing confirms it.
+    """
     flow = TRANSLATION_SHARE * track.flow_translation + (1.0 - TRANSLATION_SHARE) * track.flow
     # a flickering light alone asks for none: two images a gain apart show the same
     distance = flow / config.keyframe_flow * (1.0 + BRIGHTNESS_WEIGHT * abs(np.log(track.brightness.gain)))
-    if track.covered is not None:
-        # what covers the scene would become part of the map: keep to the reference while it is any good
+    if track.covered is not None or not is_example:
+        # what covers the scene or blurs it would become part of the map: keep to the reference while it is any good
         return bool(distance > COVERED_DISTANCE or track.visible < COVERED_VISIBLE)
     grown = (
         motion.first_rms is not None and track.relative_rms > config.keyframe_rms_growth * motion.first_rms

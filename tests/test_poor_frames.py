@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images that become poor at once are said; a scene that becomes rougher, and a few bad frames, are not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from prism_vo.notices import poor_notices
+from prism_vo.poor_frames import poor_frames
+
+
+def frame(
+    n: int,
+    rms: float,
+    measured: float = np.nan,
+    status: str = "ok",
+    segment: int = 0,
+    flow: float = 6.0,
+    covered: float = 0.0,
+) -> SimpleNamespace:
+    """What is looked at of a report."""
+    track = SimpleNamespace(relative_rms=rms, is_still=False, flow=flow)
+    return SimpleNamespace(
+        index=n, status=status, segment=segment, track=track, measured=measured, covered=covered
+    )
+
+
+def residuals(*values: float) -> list[SimpleNamespace]:
+    return [frame(n, value) for n, value in enumerate(values)]
+
+
+def test_a_residual_that_jumps_and_stays_is_said() -> None:
+    seen = residuals(*[4.0] * 10, *[9.0] * 12, *[4.2] * 5)
+    assert poor_frames(seen) == list(range(10, 22))  # type: ignore[arg-type]
+    (sentence,) = poor_notices(seen)  # type: ignore[arg-type]
+    assert "12 of 27 frames (10 to 21)" in sentence
+
+
+def test_a_scene_that_becomes_rougher_is_not() -> None:
+    assert poor_frames(residuals(*np.geomspace(4.0, 12.0, 20))) == []  # type: ignore[arg-type]
+
+
+def test_a_few_frames_are_nothing_to_speak_of() -> None:
+    seen = residuals(*[4.0] * 10, *[9.0] * 5, *[4.0] * 10)
+    assert len(poor_frames(seen)) == 5 and poor_notices(seen) == []  # type: ignore[arg-type]
+
+
+def test_another_segment_is_compared_with_itself() -> None:
+    seen = [*residuals(*[4.0] * 10), *[frame(10 + n, 9.0, segment=1) for n in range(12)]]
+    assert poor_frames(seen) == []  # type: ignore[arg-type]
+
+
+def test_keyframes_whose_depth_cannot_be_measured_any_more_are_said() -> None:
+    """Blurred images fit each other: residuals are as before, and only depth is missing."""
+    sharp = [frame(n, 4.0, 0.9 if n % 3 == 0 else np.nan) for n in range(9)]
+    blurred = [frame(n, 4.0, 0.1 if n % 3 == 0 else np.nan) for n in range(9, 21)]
+    again = [frame(n, 4.0, 0.8 if n % 3 == 0 else np.nan) for n in range(21, 27)]
+    assert poor_frames([*sharp, *blurred, *again]) == list(range(9, 21))  # type: ignore[list-item]
+    without = [frame(n, 4.0, 0.0 if n % 3 == 0 else np.nan) for n in range(27)]
+    assert poor_frames(without) == []  # type: ignore[arg-type]  # a variant without depth
+
+
+def test_frames_hang_on_a_keyframe_that_did_not_fit() -> None:
+    """A double exposure: one keyframe that does not fit, and then smooth images that fit it well."""
+    values = [*[4.0] * 8, 8.0, *[3.0] * 30]
+    seen = [frame(n, rms, status="ok" if n % 2 else "keyframe") for n, rms in enumerate(values)]
+    assert poor_frames(seen) == list(range(8, 22))  # type: ignore[arg-type]
+    between = [frame(n, rms, status="keyframe" if n % 2 else "ok") for n, rms in enumerate(values)]
+    assert poor_frames(between) == [8]  # type: ignore[arg-type]
+
+
+def test_after_a_jump_frames_may_fit_worse() -> None:
+    seen = [*residuals(*[4.0] * 8), frame(8, 8.0, status="keyframe", flow=25.0), *residuals(*[4.0] * 20)]
+    assert poor_frames(seen) == []  # type: ignore[arg-type]
+    found = [*residuals(*[4.0] * 8), frame(8, 8.0, status="recovered"), *residuals(*[4.0] * 20)]
+    assert poor_frames(found) == []  # type: ignore[arg-type]
+
+
+def test_what_covers_the_scene_is_another_matter() -> None:
+    seen = [frame(n, 9.0 if n > 8 else 4.0, covered=0.4 if n > 8 else 0.0) for n in range(20)]
+    assert poor_frames(seen) == []  # type: ignore[arg-type]
