@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lightfield", "points", "loading"),
     ("datasets", "calibrate", "batch"),
     ("window", "baselines", "places", "board_fit", "dense"),
-    ("map", "frame_report"),
+    ("map", "frame_report", "beginning"),
     ("variants",),
     ("odometry",),
     ("results", "notices", "map_file", "checkpoint", "live", "compile_beside"),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.beginning import Beginning
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.errors import ConfigError, expect
@@ -43,10 +44,17 @@ from prism_vo.tracking.tracker import Tracker
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, Frame, InputFrame, PosedFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
+from prism_vo.window.refocus import begin_with
 from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
+ATTEMPTS = 3  # to begin again, each with the focus that the one before it ended with
+# what one attempt at a run consists of
+ATTEMPT = (
+    *("window", "reference", "motion", "map", "places", "judge"),
+    *("segment", "_segments", "lamp", "numbers", "frame"),
+)
 
 
 class Odometry:
@@ -77,25 +85,36 @@ class Odometry:
             )
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
-        measure = partial(self.variant.measure, self.sensor)
-        self.judge = Judge(measure, self.config.track.cutoff)
+        self.known, self._threads = known, threads
+        self._store: Store | None = None
         self.selector = CandidateSelector(
-            measure,
+            partial(self.variant.measure, self.sensor),
             self.config.select,
             self.config.window.contrast,
             self.config.seed,
             self.watch,
             threads,
         )
+        self.beginning = Beginning()
+        self.frame: Frame | None = None  # the last one
+        self._begin()
+
+    def _begin(self, numbers: Array | None = None) -> None:
+        """Nothing has been seen yet; ``numbers`` of the camera that are known better than by its file."""
+        known = self.known
+        self.numbers = numbers
+        self.judge = Judge(partial(self.variant.measure, self.sensor), self.config.track.cutoff)
+        self.selector.restart(self.config.seed)
         self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
         self.reference: Reference | None = None
         self.motion = Motion()
         self.map = Map()
-        self.places = self._new_places(threads, known)
+        self.places = self._new_places(self._threads, known)
         self.segment = -1
         self._segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
-        self.frame: Frame | None = None  # the last one
+        if self._store is not None:
+            self.keep_in(self._store)
 
     def __repr__(self) -> str:
         return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
@@ -108,6 +127,16 @@ class Odometry:
         problem = self.sensor.problem(raw)
         if problem is not None:
             return replace(self._report(frame, "lost", None, None), problem=problem)
+        self.beginning.add(frame)
+        report = self._follow(frame)
+        if _wrong_from_the_start(report) and self.beginning.is_whole:
+            return self._begin_again(report)
+        if self.window.focus_is_settled or self._segments > 1:
+            self.beginning.close()
+        return report
+
+    def _follow(self, frame: Frame) -> FrameReport:
+        """A frame that can be used finds its place."""
         if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
@@ -137,6 +166,29 @@ class Odometry:
         self.map.record_between(posed, self.window.keyframes[-1], track.covered)
         return self._report(frame, "ok", track, None, verdict)
 
+    def _begin_again(self, report: FrameReport) -> FrameReport:
+        """The focus was another one from the first frame on: all frames so far once more, with the one that was found.
+
+        What the first attempt knows stays if the second one loses frames that it did not.
+        """
+        kept = {name: getattr(self, name) for name in ATTEMPT}
+        random, poses, frames = self.selector.rng, len(self.map.frames), self.beginning.taken()
+        if self.places is not None:
+            self.places.collect()
+        for _ in range(ATTEMPTS):
+            begun, last, mapping = self.window.latest_numbers, report, report.mapping
+            self._begin(begun)
+            for frame in frames:
+                last = self._follow(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
+                mapping = last.mapping or mapping
+            if len(self.map.frames) < poses or self._segments != kept["_segments"]:
+                vars(self).update(kept)
+                self.selector.rng = random
+                return report
+            if self.window.focus_is_near(begun[-1]):
+                break
+        return replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
+
     def _in_common_light(
         self, posed: PosedFrame, track: Track, reference_exposure: float
     ) -> tuple[PosedFrame, Track]:
@@ -149,6 +201,7 @@ class Odometry:
 
     def keep_in(self, store: Store) -> None:
         """What is needed at the end of a run alone lies there from now on, not in memory."""
+        self._store = store
         self.map.keep_in(store, often_moved=self.places is not None)
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
@@ -225,6 +278,8 @@ class Odometry:
 
     def _begin_window(self, frame: Frame, T_view_world: Array) -> bool:
         """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
+        if self.window.focus_has_moved:
+            self.numbers = self.window.camera.value
         window = self._new_window(self.window.next_id)
         window.insert(PosedFrame(frame, T_view_world, np.zeros(2)), fixed=True)
         window.adopt(self.selector.first(frame, window.view), window.view)
@@ -288,7 +343,11 @@ class Odometry:
         calibrate = self.config.calibrate
         focus = None if calibrate == "off" else FocusModel.of(self.view, self.camera)
         lens = LensModel.of(self.camera) if calibrate == "all" else None
-        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus, lens), first_id)
+        model = self.variant.model(self.sensor, focus, lens)
+        window = Window(self.view, self.config.window, model, first_id)
+        if self.numbers is not None:
+            begin_with(window, self.numbers)
+        return window
 
     def _new_places(self, threads: bool, known: KnownPlaces | None) -> Places | None:
         """None: odometry alone, or a variant without metric depth."""
@@ -370,3 +429,14 @@ class Odometry:
         return self.map.cloud(
             self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1)
         )
+
+
+def _wrong_from_the_start(report: FrameReport) -> bool:
+    focus = None if report.mapping is None else report.mapping.focus
+    return focus is not None and focus.verdict == "wrong from the start"
+
+
+def _saying_so(mapping: MappingReport | None) -> MappingReport:
+    """The report of a keyframe that says that the focus was wrong from the start."""
+    assert mapping is not None and mapping.focus is not None
+    return replace(mapping, focus=replace(mapping.focus, verdict="wrong from the start"))

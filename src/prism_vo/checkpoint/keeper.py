@@ -21,7 +21,7 @@ from prism_vo.types import InputFrame
 KEYFRAMES = 5  # between checkpoints, at least
 MOST_TIME = 0.02  # of the run's, spent on them
 # made anew from camera, settings and recording; all other attributes are state
-REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "judge", "places")
+REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "judge", "places", "known")
 REBUILT_IN_SELECTOR = ("view", "measure", "config", "contrast", "watch", "executor")
 
 

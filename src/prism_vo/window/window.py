@@ -47,6 +47,7 @@ USUAL_ROOT, QUANTILE_FACTOR = 26.0, 1.5  # root of the outlier energy: mean of o
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 # of a window that fills: a camera that moved sideways between its first images lies in a long valley towards a turn
 FIRST_ITERATIONS = 30
+NEAR = 0.25  # of σ of the focus: what a wrong one holds back of itself is less then
 LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
 
@@ -165,8 +166,22 @@ class Window(WindowContents):
                 self.focus_is_free = self.focus_has_moved = True
             case _:
                 stated = focus.known.stated and self.focus_watch.trusted
-                self.focus_is_free = self.focus_is_free or stated
+                found_before = self.focus_has_moved and self.focus_watch.keyframes >= LEAST_KEYFRAMES
+                self.focus_is_free = self.focus_is_free or stated or found_before
         return None
+
+    @property
+    def latest_numbers(self) -> Array:
+        """Of the camera, the focus as the images show it now, whether it is free yet or not."""
+        numbers = self.camera.value
+        if self.focus_seen is not None:
+            numbers[-1] = self.focus_seen.shift
+        return numbers
+
+    def focus_is_near(self, shift: float) -> bool:
+        """Whether the images show the focus where a run began with it (mm)."""
+        seen = self.focus_seen
+        return seen is None or abs(seen.shift - shift) < NEAR * seen.sigma
 
     def focus_report(self) -> FocusReport | None:
         """The focus as it is known now; None: it is not estimated."""
