@@ -129,7 +129,8 @@ class Odometry:
             return replace(self._report(frame, "lost", None, None), problem=problem)
         self.beginning.add(frame)
         report = self._follow(frame)
-        if _wrong_from_the_start(report) and self.beginning.is_whole:
+        doubtful = report.mapping is not None and self.window.focus_is_suspect
+        if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report)):
             return self._begin_again(report)
         if self.window.focus_is_settled or self._segments > 1:
             self.beginning.close()
@@ -169,7 +170,8 @@ class Odometry:
     def _begin_again(self, report: FrameReport) -> FrameReport:
         """The focus was another one from the first frame on: all frames so far once more, with the one that was found.
 
-        What the first attempt knows stays if the second one loses frames that it did not.
+        What the first attempt knows stays if the second one loses frames that it did not, or if zones that fitted
+        nowhere do not fit now either: then something covers the scene, and the focus was none.
         """
         kept = {name: getattr(self, name) for name in ATTEMPT}
         random, poses, frames = self.selector.rng, len(self.map.frames), self.beginning.taken()
@@ -181,7 +183,8 @@ class Odometry:
             for frame in frames:
                 last = self._follow(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
                 mapping = last.mapping or mapping
-            if len(self.map.frames) < poses or self._segments != kept["_segments"]:
+            lost = len(self.map.frames) < poses or self._segments != kept["_segments"]
+            if lost or self.window.is_covered:
                 vars(self).update(kept)
                 self.selector.rng = random
                 return report

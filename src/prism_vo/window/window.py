@@ -24,7 +24,13 @@ from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.focus_step import focus_step
-from prism_vo.window.focus_watch import LEAST_KEYFRAMES, FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.focus_watch import (
+    CONTRADICT,
+    LEAST_KEYFRAMES,
+    FocusEstimate,
+    FocusWatch,
+    honest_sigma,
+)
 from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
@@ -62,6 +68,7 @@ class Window(WindowContents):
         self.scale_sigma = np.nan  # relative
         self.focus_watch = FocusWatch()
         self.focus_seen: FocusEstimate | None = None  # by the images alone
+        self.focus_suspected: FocusEstimate | None = None  # the same, where something seems to cover the scene
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
         self.began = first_id  # id of the first keyframe, or of the first after a loss
@@ -149,10 +156,12 @@ class Window(WindowContents):
             self.focus_prior().information,
             self.balance.noise2,
         )
-        if seen is None or self.is_covered:  # what covers the scene has a parallax of its own
+        found = None if seen is None else FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        if found is None or self.is_covered:  # what covers the scene has a parallax of its own
             self.focus_watch = replace(self.focus_watch, verdict="as it was")
+            self.focus_suspected = found
             return None
-        self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        self.focus_seen, self.focus_suspected = found, None
         step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
         self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
         match self.focus_watch.verdict:
@@ -173,10 +182,21 @@ class Window(WindowContents):
     @property
     def latest_numbers(self) -> Array:
         """Of the camera, the focus as the images show it now, whether it is free yet or not."""
-        numbers = self.camera.value
-        if self.focus_seen is not None:
-            numbers[-1] = self.focus_seen.shift
+        numbers, seen = self.camera.value, self.focus_suspected or self.focus_seen
+        if seen is not None:
+            numbers[-1] = seen.shift
         return numbers
+
+    @property
+    def focus_is_suspect(self) -> bool:
+        """Whether zones of keyframes fit nowhere and the focus is another one, if one believes the others.
+
+        Either something covers the scene, or the focus is so wrong that points of different depths cannot all fit.
+        """
+        found, enough = self.focus_suspected, self.next_id - self.first_id >= LEAST_KEYFRAMES
+        if found is None or self.focus_watch.trusted or not enough:
+            return False
+        return abs(found.shift - self.focus_shift) > CONTRADICT * found.sigma
 
     def focus_is_near(self, shift: float) -> bool:
         """Whether the images show the focus where a run began with it (mm)."""
