@@ -68,7 +68,9 @@ class Window(WindowContents):
         self.scale_sigma = np.nan  # relative
         self.focus_watch = FocusWatch()
         self.focus_seen: FocusEstimate | None = None  # by the images alone
-        self.focus_suspected: FocusEstimate | None = None  # the same, where something seems to cover the scene
+        self.focus_suspected: FocusEstimate | None = (
+            None  # the same, where something seems to cover the scene
+        )
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
         self.began = first_id  # id of the first keyframe, or of the first after a loss
