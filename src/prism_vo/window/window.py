@@ -246,7 +246,8 @@ class Window(WindowContents):
         """Whether the points show zones of the newest keyframe to be covered that its track could not know of: those
         that were covered in its reference, too."""
         newest, poses = self.keyframes[-1], (self.plane, self.hosts, self.points)
-        found = zones_that_do_not_fit(*poses, newest.pose, self.points.residual_status[:, -1], LEAST_GOOD)
+        status, sigma = self.points.residual_status[:, -1], np.sqrt(self.depth_variance(self.points))
+        found = zones_that_do_not_fit(*poses, newest.pose, status, sigma, LEAST_GOOD)
         if found is None:
             return False
         covered = found if newest.covered is None else newest.covered.joined(found)
@@ -380,7 +381,8 @@ class Window(WindowContents):
         how = self.config.iterations, self.balance.noise2
         hidden = None if covered is None else in_covered_zones(*poses, posed.T_view_world, covered)
         first = locate(*frame, *how, hidden)
-        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status)
+        sigma = np.sqrt(self.depth_variance(self.points))
+        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status, sigma)
         if others is None:
             return first.located
         more = in_covered_zones(*poses, first.T_view_world, others)
