@@ -77,12 +77,14 @@ def tracked(sequence: Sequence, frames: int, judged: bool) -> Run:
     """All frames on one thread."""
     odometry = Odometry(sequence.camera, Config(), white=sequence.white, threads=False)
     bands = Timed(odometry.tracker.without_bands)
-    judge = TimedJudge(odometry.judge)
+    judge = TimedJudge(odometry.following.judge)
     if judged:
-        odometry.judge = judge  # type: ignore[assignment]
+        odometry.following.judge = judge  # type: ignore[assignment]
         odometry.tracker.without_bands = bands  # type: ignore[method-assign]
     else:
-        odometry.judge = Credulous(odometry.judge.measure, odometry.judge.cutoff)
+        odometry.following.judge = Credulous(
+            odometry.following.judge.measure, odometry.following.judge.cutoff
+        )
     start = time.process_time()
     for k in range(frames):
         odometry(sequence[k])

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method's loop: ``Odometry(camera, config)(raw) -> FrameReport``. Knows no files and prints nothing."""
+"""``Odometry(camera, config)(raw) -> FrameReport``: feed frames, read poses. Knows no files and prints nothing.
+
+How a frame finds its place is in :mod:`~prism_vo.following`. Here it is prepared for that, and a run whose focus was
+wrong from the start begins again with the one that was found.
+"""
 
 from __future__ import annotations
 
@@ -8,53 +12,35 @@ from functools import partial
 from types import NoneType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.beginning import Beginning
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.copies import is_copy
 from prism_vo.errors import ConfigError, expect
-from prism_vo.frame_report import FrameReport, Status
+from prism_vo.following import Following, Tools
+from prism_vo.frame_report import FrameReport
 from prism_vo.lightfield import Decoder
 from prism_vo.linear.one_thread import one_thread
-from prism_vo.map.world import Map, camera_pose
+from prism_vo.map.world import Map
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import LOADING, PlenopticCamera
-from prism_vo.optics.focus import FocusModel
-from prism_vo.optics.lens import LensModel
-from prism_vo.places.finder import Found
-from prism_vo.places.joints import Step
-from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
-from prism_vo.points.records import Candidates
+from prism_vo.places.places import KnownPlaces, Places
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.shelf import Store
 from prism_vo.stopwatch import Stopwatch
-from prism_vo.tracking.common_light import divided, light_of, track_divided
-from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
-from prism_vo.tracking.judge import Judge, Verdict
-from prism_vo.tracking.motion import Motion
-from prism_vo.tracking.policy import wants_keyframe
-from prism_vo.tracking.recovery import relocate
-from prism_vo.tracking.reference import KeyframeDepth, Reference
-from prism_vo.tracking.track import Track
+from prism_vo.tracking.evened import Lamp
 from prism_vo.tracking.tracker import Tracker
 from prism_vo.trajectory import Trajectory
-from prism_vo.types import DecodedFrame, Frame, InputFrame, PosedFrame, UnreadableFrame
+from prism_vo.types import DecodedFrame, Frame, InputFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
-from prism_vo.window.report import MappingReport, WindowChange
+from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
 
-LEAST_POINTS = 30  # to start a segment with
-REMEMBERED = 20  # keyframes
-LEAST_DEPTH = (
-    0.5  # of the depths that they had, to start another segment with: blurred images have few, and false ones
-)
-WAITED = 3  # times the patience, after which a segment starts all the same
-NO_KEYFRAME = "The image fits badly and has no depth: the map cannot go on with it."
+ATTEMPTS = 3  # to begin again, each with the focus that the one before it ended with
 
 
 class Odometry:
@@ -85,27 +71,21 @@ class Odometry:
             )
         self.watch = Stopwatch()
         self.tracker = Tracker(self.view, self.config.track)
-        measure = partial(self.variant.measure, self.sensor)
-        self.judge = Judge(measure, self.config.track.cutoff)
         self.selector = CandidateSelector(
-            measure,
+            partial(self.variant.measure, self.sensor),
             self.config.select,
             self.config.window.contrast,
             self.config.seed,
             self.watch,
             threads,
         )
-        self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
-        self.reference: Reference | None = None
-        self.motion = Motion()
-        self.map = Map()
-        self.places = self._new_places(threads, known)
-        self.segment = -1
-        self._segments = int(known is not None)  # that were begun; the world of a known map is the first
-        self.lamp = Lamp()
+        basics = self.camera, self.config, self.variant, self.sensor, self.view
+        self.tools = Tools(*basics, self.watch, self.tracker, self.selector, known, threads)
+        self.following = Following(self.tools)
+        self.beginning = Beginning()
         self.frame: Frame | None = None  # the last one
-        self._is_copy = False  # of the frame before it
-        self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
+        self._is_copy = False  # of the one before it
+        self._store: Store | None = None
 
     def __repr__(self) -> str:
         return f"Odometry({self.config.variant}, {len(self.map.frames)} poses, {len(self.map.T_view_world)} keyframes)"
@@ -117,66 +97,29 @@ class Odometry:
         frame = self._take(raw, focused)
         problem = self.sensor.problem(raw)
         if problem is not None:
-            return replace(self._report(frame, "lost", None, None), problem=problem)
+            return self._lost(frame, problem)
         if self.sensor.begins_anew():
-            self.reference = None
+            self.following.reference = None
             self.sensor.unlearn()
-        if self.reference is None:
-            frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
-            return self._start_segment(frame)
-        with self.watch("track"):
-            tools = self.tracker, self.judge, self.sensor
-            seen = track_without_bands(*tools, frame, self.reference, self.motion, self.lamp)
-            frame, track, self.lamp = seen.frame, seen.track, seen.lamp
-            verdict = None
-            if track.ok:
-                verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
-        if verdict is None or not verdict.believed:
-            return self._recover(frame, track, verdict)
-        return self._follow(frame, track, verdict, self.reference)
-
-    def _follow(self, frame: Frame, track: Track, verdict: Verdict, reference: Reference) -> FrameReport:
-        """A frame whose pose is believed."""
-        before = self.motion
-        posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
-        posed, even = self._in_common_light(posed, track, reference.exposure)
-        due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
-        if due and not verdict.is_example and self.variant.measures_depth:
-            self.motion = before
-            return self._recover(frame, track, replace(verdict, contradiction=NO_KEYFRAME))
-        if before.lost:
-            self.window.began = self.window.next_id
-        starting = self.variant.is_starting(self.window)
-        if starting:
-            posed = self._improve_start(posed, even, last=due)
-        if due:
-            return self._report(frame, "keyframe", track, self._add_keyframe(posed, track), verdict)
-        if not starting and track.covered is None:  # what covers the scene would mislead searches
-            with self.watch("trace"):
-                self.window.trace(posed)
-        self.map.record_between(posed, self.window.keyframes[-1], track.covered)
-        return self._report(frame, "ok", track, None, verdict)
-
-    def _in_common_light(
-        self, posed: PosedFrame, track: Track, reference_exposure: float
-    ) -> tuple[PosedFrame, Track]:
-        """A frame and its track at the brightness of the map."""
-        gain = light_of(track.brightness.gain, posed.frame.exposure, reference_exposure)
-        if gain == 1.0:
-            return posed, track
-        with self.watch("pyramid"):
-            return divided(posed, gain, self.tracker.pyramid), track_divided(track, gain)
-
-    def keep_in(self, store: Store) -> None:
-        """What is needed at the end of a run alone lies there from now on, not in memory."""
-        self.map.keep_in(store, often_moved=self.places is not None)
+        self.beginning.add(frame)
+        report = self.following(frame)
+        doubtful = report.mapping is not None and self.window.focus_is_suspect
+        if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report)):
+            report = self._begin_again(report)
+        elif self.window.focus_is_settled or self.following.segments > 1:
+            self.beginning.close()
+        return replace(report, copy=self._is_copy)
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""
         self.watch.restart()
         self._is_copy = False
-        return replace(self._report(frame, "lost", None, None), problem=frame.reason)
+        return self._lost(frame, frame.reason)
+
+    def keep_in(self, store: Store) -> None:
+        """What is needed at the end of a run alone lies there from now on, not in memory."""
+        self._store = store
+        self.map.keep_in(store, often_moved=self.places is not None)
 
     def _take(self, raw: InputFrame, focused: DecodedFrame | None) -> Frame:
         """The frame of now."""
@@ -190,191 +133,66 @@ class Odometry:
         with self.watch("pyramid"):
             return Frame.of(raw, focused, self.tracker.pyramid(focused.image))
 
-    def _add_keyframe(self, posed: PosedFrame, track: Track) -> MappingReport:
-        """Mapping: the keyframe joins the window, which is optimised while its candidates are selected beside."""
-        if track.covered is None:
-            with self.watch("trace"):
-                self.window.trace(posed)
-        view = self.window.view
-        candidates = self.selector.begin(posed.frame, view)
-        with self.watch("optimise"):
-            change = self.window.add(posed, track.covered, for_places=self.places is not None)
-        self.map.take(change)
-        if change.rescaling is not None:
-            self.motion = self.motion.scaled(change.rescaling.factor)
-            self.map.unrefined.again()
-            if self.places is not None:
-                self.places.rescale(change.rescaling.first, change.rescaling.factor)
-        with self.watch("refine"):
-            if self.window.is_filling:  # the first depths become better every time
-                self.map.unrefined.again()
-            undecided = not self.window.focus_is_settled or self.window.is_young
-            self.map.unrefined.refine(self.window.keyframes, self.window.locate, keep=undecided)
-        with self.watch("wait"):
-            found = candidates()
-            self.window.adopt(found, view)
-        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
-        self._track_against_newest(posed.frame, change)
-        return change.report
+    def _lost(self, frame: Frame | UnreadableFrame, problem: str) -> FrameReport:
+        report = self.following.report(frame, "lost", None, None)
+        return replace(report, problem=problem, copy=self._is_copy)
 
-    def _track_against_newest(self, frame: Frame, change: WindowChange | None) -> None:
-        """The newest keyframe, made of ``frame``, becomes the reference; ``change``: what its coming did."""
-        with self.watch("reference"):
-            depth = self.window.keyframe_depth()
-            self.reference = self.tracker.reference(depth, frame.pyramid)
-        newest = self.window.keyframes[-1]
-        self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
-        self.map.follow(self.window.keyframes, self.segment)
-        self.map.follow_camera(self.window.camera.value, self.window.focus_since)
-        self.map.record(frame.time, newest.pose, newest)
-        if self.places is not None:
-            with self.watch("places"):
-                self.places.add(self._new_keyframe(frame, depth, change))
+    def _begin(self, numbers: Array) -> None:
+        """Nothing has been seen yet, but numbers of the camera are known better than by its file."""
+        self.selector.restart(self.config.seed)
+        self.following = Following(self.tools, numbers)
+        if self._store is not None:
+            self.keep_in(self._store)
 
-    def _new_keyframe(self, frame: Frame, depth: KeyframeDepth, change: WindowChange | None) -> NewKeyframe:
-        ids = [k.id for k in self.window.keyframes]
-        step = None if change is None else Step(ids[-2], ids[-1], change.step_covariance)
-        departed, finished = ([], None) if change is None else (change.departed, change.finished)
-        now, smoothed, view = dict(self.map.T_view_world), self.map.odometry(), self.window.view
-        return NewKeyframe(
-            frame, view, depth, self.segment, step, departed, finished, set(ids), now, smoothed
-        )
+    def _begin_again(self, report: FrameReport) -> FrameReport:
+        """The focus was another one from the first frame on: all frames so far once more, with the one that was found.
 
-    def _start_segment(self, frame: Frame) -> FrameReport:
-        """First frame, or the first after a loss: metric at once, because its depth is measured."""
-        found = self._recognised(frame)
-        if found is not None:
-            return self._start_at(frame, found)
-        # a world of its own: where the camera went while nothing was seen is not known
-        if not self._begin_window(frame, np.eye(4)):
-            return self._report(frame, "lost", None, None)
-        self.segment = self._segments
-        self._segments += 1
-        self._track_against_newest(frame, None)
-        return self._report(frame, "keyframe", None, None)
+        What the first attempt knows stays if the second one loses frames that it did not, or if zones that fitted
+        nowhere do not fit now either: then something covers the scene, and the focus was none.
+        """
+        first, random, frames = self.following, self.selector.rng, self.beginning.taken()
+        if first.places is not None:
+            first.places.collect()
+        for _ in range(ATTEMPTS):
+            begun, last, mapping = self.window.latest_numbers, report, report.mapping
+            self._begin(begun)
+            for frame in frames:
+                last = self.following(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
+                mapping = last.mapping or mapping
+            fewer = len(self.map.frames) < len(first.map.frames)
+            if fewer or self.following.segments != first.segments or self.window.is_covered:
+                self.following, self.selector.rng = first, random
+                return report
+            if self.window.focus_is_near(begun[-1]):
+                break
+        return replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
 
-    def _begin_window(self, frame: Frame, T_view_world: Array) -> bool:
-        """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
-        window = self._new_window(self.window.next_id)
-        window.insert(PosedFrame(frame, T_view_world, np.zeros(2)), fixed=True)
-        found = self.selector.first(frame, window.view)
-        window.adopt(found, window.view)
-        self.variant.begin(window)
-        if len(window.points) < LEAST_POINTS or self._has_poor_depth(found):
-            if self.reference is None:
-                self.sensor.unlearn()
-            return False
-        if self.segment >= 0:
-            self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
-        self.window = window
-        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
-        self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
-        self.map.unrefined.clear()
-        return True
+    # --- what is known ---------------------------------------------------------------------------------------
 
-    def _has_poor_depth(self, found: Candidates) -> bool:
-        """Whether a frame has so much less depth than keyframes had that a better one should be waited for."""
-        if not self._measured or self.motion.lost > WAITED * self.config.track.patience:
-            return False
-        return bool(found.measured_share < LEAST_DEPTH * np.median(self._measured))
+    @property
+    def window(self) -> Window:
+        """The keyframes and points that are being optimised."""
+        return self.following.window
 
-    def _recognised(self, frame: Frame) -> Found | None:
-        """A known place that the frame shows."""
-        if self.places is None:
-            return None
-        with self.watch("places"):
-            return self.places.recognise(frame, self.window.view)
+    @property
+    def map(self) -> Map:
+        """All keyframes, frames and points so far."""
+        return self.following.map
 
-    def _start_at(self, frame: Frame, found: Found) -> FrameReport:
-        """A window begins at a known place, in the world of the keyframe that was recognised."""
-        assert self.places is not None
-        T_view_world = found.T_frame_keyframe @ self.places.pose_of(found.keyframe, self.map.odometry())
-        if not self._begin_window(frame, se3.renormalised(T_view_world)):
-            return self._report(frame, "lost", None, None)
-        self.segment = self.map.corrections.segment_of.get(found.keyframe, 0)
-        self.places.joined(found, self.window.keyframes[-1].id)
-        self._track_against_newest(frame, None)
-        return self._report(frame, "recovered", None, None)
+    @property
+    def places(self) -> Places | None:
+        """What is recognised; None: nothing is."""
+        return self.following.places
 
-    def _improve_start(self, posed: PosedFrame, track: Track, last: bool) -> PosedFrame:
-        """A variant that cannot start at once gets better depths from one more frame."""
-        with self.watch("optimise"):
-            posed = self.variant.improve_start(self.window, self.tracker, posed, track, last)
-        self.motion = self.motion.moved_to(posed.T_view_world)
-        self.reference = self.tracker.reference(self.window.keyframe_depth())
-        return posed
+    @property
+    def lamp(self) -> Lamp:
+        """Bands of light that were seen."""
+        return self.following.lamp
 
-    def _recover(self, frame: Frame, track: Track, verdict: Verdict | None) -> FrameReport:
-        """Try older keyframes; give up on the segment after a while and start a new one, metric at once."""
-        self.motion = self.motion.after_loss()
-        older = range(len(self.window.keyframes) - 2, -1, -1)
-        with self.watch("track"):
-            keyframes = map(self.window.keyframe_depth, older)
-            found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None:
-            self.window.began = self.window.next_id
-            self.motion = self.motion.recovered(found.posed, found.track)
-            posed, even = self._in_common_light(found.posed, found.track, found.exposure)
-            mapping = self._add_keyframe(posed, even)
-            return self._report(frame, "recovered", found.track, mapping, found.verdict)
-        place = self._recognised(frame)
-        if place is not None:
-            return self._start_at(frame, place)
-        if self.motion.lost > self.config.track.patience:
-            return self._start_segment(frame)
-        return self._report(frame, "lost", track, None, verdict)
-
-    def _new_window(self, first_id: int) -> Window:
-        calibrate = self.config.calibrate
-        focus = None if calibrate == "off" else FocusModel.of(self.view, self.camera)
-        lens = LensModel.of(self.camera) if calibrate == "all" else None
-        return Window(self.view, self.config.window, self.variant.model(self.sensor, focus, lens), first_id)
-
-    def _new_places(self, threads: bool, known: KnownPlaces | None) -> Places | None:
-        """None: odometry alone, or a variant without metric depth."""
-        if not (self.config.loops and self.variant.measures_depth):
-            return None
-        track, select = self.config.track, self.config.select
-        places = Places(self.view, self.sensor.measure, track, select, threads, self.map.corrections)
-        if known is not None:
-            places.load(known)
-        return places
-
-    def _report(
-        self,
-        frame: Frame | UnreadableFrame,
-        status: Status,
-        track: Track | None,
-        mapping: MappingReport | None,
-        verdict: Verdict | None = None,
-    ) -> FrameReport:
-        return FrameReport(
-            frame.index,
-            frame.time,
-            status,
-            camera_pose(self.view, self.motion.T_view_world),
-            self.segment,
-            self.window.keyframes[-1].id if self.window.keyframes else -1,
-            track,
-            mapping,
-            self.watch.seconds(),
-            verdict=verdict,
-            T_map_odometry=self._T_map_odometry(),
-            covered=0.0 if status == "lost" else self._covered_share(track),
-            copy=self._is_copy,
-            measured=self._measured[-1] if status in ("keyframe", "recovered") else float("nan"),
-        )
-
-    def _covered_share(self, track: Track | None) -> float:
-        """Of the image, by its track or in the keyframe that it is, or was, tracked against."""
-        known = [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
-        masks = [zones.covered for zones in known if zones is not None]
-        return float(np.any(masks, axis=0).mean()) if masks else 0.0
-
-    def _T_map_odometry(self) -> Array:
-        if self.places is None or not self.window.keyframes:
-            return np.eye(4)
-        return se3.inverse(self.map.corrections.of(self.window.keyframes[-1].id))
+    @property
+    def segment(self) -> int:
+        """The present one; −1: none was begun."""
+        return self.following.segment
 
     # --- results ---------------------------------------------------------------------------------------------
 
@@ -412,3 +230,14 @@ class Odometry:
         return self.map.cloud(
             self.window.view, self.window.finished_points(self.window.points.inlier_count >= 1)
         )
+
+
+def _wrong_from_the_start(report: FrameReport) -> bool:
+    focus = None if report.mapping is None else report.mapping.focus
+    return focus is not None and focus.verdict == "wrong from the start"
+
+
+def _saying_so(mapping: MappingReport | None) -> MappingReport:
+    """The report of a keyframe that says that the focus was wrong from the start."""
+    assert mapping is not None and mapping.focus is not None
+    return replace(mapping, focus=replace(mapping.focus, verdict="wrong from the start"))

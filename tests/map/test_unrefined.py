@@ -10,7 +10,7 @@ from still_frames import still_frame
 
 from prism_vo import se3
 from prism_vo.map.unrefined import MOST, Unrefined
-from prism_vo.map.world import Map
+from prism_vo.map.world import Map, camera_pose
 from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.keyframe import Keyframe
@@ -132,3 +132,28 @@ def test_the_trajectory_follows_the_final_keyframes() -> None:
     assert VIEW.z0 == 0.0
     np.testing.assert_allclose(pose, expected, atol=1e-9)
     assert world.keyframe_times == {0: 0.0, 1: 1.0}
+
+
+def test_frames_follow_what_is_learnt_after_their_keyframes_left() -> None:
+    """A better focus makes the way between two keyframes longer: the frame half way stays half way."""
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(1, frames[0])
+    half = se3.exp(0.5 * se3.log(frames[1].pose @ se3.inverse(frames[0].pose)))
+    found = Located(half @ frames[0].pose, None)
+    world.follow(frames, segment=0)
+    world.unrefined.refine(frames, lambda posed, covered: found)
+    np.testing.assert_allclose(world.trajectory(VIEW).poses[0], camera_pose(VIEW, half @ frames[0].pose))
+    longer = keyframes_along([0.0, 0.33])
+    world.follow(longer, segment=0)  # they are not located again: as after smoothing
+    twice = se3.exp(0.5 * se3.log(longer[1].pose @ se3.inverse(frames[0].pose))) @ frames[0].pose
+    np.testing.assert_allclose(world.trajectory(VIEW).poses[0], camera_pose(VIEW, twice), atol=1e-9)
+
+
+def test_a_frame_is_scaled_with_the_way_it_lies_on() -> None:
+    frames = keyframes_along([0.0, 0.3])
+    world = recorded(1, frames[0])
+    world.unrefined.refine(frames, lambda posed, covered: None)
+    placed = world.frames[0].scale(1.1)
+    grown = {k.id: se3.scaled(k.pose, np.zeros(3), 1.1) for k in frames}
+    expected = se3.scaled(AWAY, np.zeros(3), 1.1) @ grown[frames[0].id]
+    np.testing.assert_allclose(placed.T_view_world(grown), expected, atol=1e-12)

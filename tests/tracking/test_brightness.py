@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gain and offset between a frame and its reference: unbiased where single pixels are not."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from prism_vo.tracking.brightness import (
     Blurred,
     Brightness,
     BrightnessReference,
+    ZoneAgreement,
     blurred,
     measure_brightness,
 )
@@ -40,7 +43,8 @@ def pixels_of(texture: np.ndarray, shift_eighths: tuple[int, int], noise: float,
 def reference_of(image: np.ndarray) -> BrightnessReference:
     y, x = np.mgrid[10 : SIZE - 10 : 2, 10 : SIZE - 10 : 2].reshape(2, -1)
     rays = np.stack([(x - LEVEL.cx) / FOCAL, (y - LEVEL.cy) / FOCAL, np.ones(len(x))], -1)
-    return BrightnessReference(rays, np.ones(len(x)), blurred(image_pyramid(image, 1)[0])[y, x])
+    exact = np.zeros(len(x))
+    return BrightnessReference(rays, np.ones(len(x)), blurred(image_pyramid(image, 1)[0])[y, x], exact)
 
 
 def shifted(shift_eighths: tuple[int, int]) -> np.ndarray:
@@ -102,7 +106,8 @@ def test_approaching_does_not_look_brighter(approach: float) -> None:
     y, x = np.mgrid[8 : level.height - 8, 8 : level.width - 8].reshape(2, -1)
     rays = np.stack([(x - level.cx) / level.focal, (y - level.cy) / level.focal, np.ones(len(x))], -1)
     depth = 0.5 * (q[2 * y, 2 * x] + q[2 * y + 1, 2 * x + 1])
-    reference = BrightnessReference(rays, depth, blurred(image_pyramid(first, 2)[1])[y, x])
+    grey = blurred(image_pyramid(first, 2)[1])[y, x]
+    reference = BrightnessReference(rays, depth, grey, np.zeros(len(x)))
     smooth = Blurred.of(image_pyramid(second, 2)[1])
     found = measure_brightness(smooth, level, reference, motion, Brightness())
     naive = measure_brightness(
@@ -123,7 +128,8 @@ def test_gain_does_not_drift_over_many_keyframes() -> None:
     drift = 0.0
     for k in range(6):
         (first, q), (second, _) = seen[k], seen[k + 1]
-        reference = BrightnessReference(rays, q[2 * y, 2 * x], blurred(image_pyramid(first, 2)[1])[y, x])
+        grey = blurred(image_pyramid(first, 2)[1])[y, x]
+        reference = BrightnessReference(rays, q[2 * y, 2 * x], grey, np.zeros(len(x)))
         motion = poses[k + 1] @ se3.inverse(poses[k])
         light = measure_brightness(
             Blurred.of(image_pyramid(second, 2)[1]), level, reference, motion, Brightness()
@@ -148,3 +154,21 @@ def test_with_too_little_to_see_the_start_is_kept() -> None:
     other = Blurred.of(image_pyramid(pixels_of(sharp_texture(6), (0, 0), 0.0, 1), 1)[0])
     assert measure_brightness(other, LEVEL, reference_of(first), np.eye(4), start).match < LEAST_MATCH
     assert measure_brightness(smooth, LEVEL, reference_of(first), np.eye(4), start).match > 0.99
+
+
+def test_zones_whose_depth_is_hardly_known_are_not_judged() -> None:
+    """A picture that goes with the camera covers the left half; if depth is coarse there, it may be the depth."""
+    texture = sharp_texture(3)
+    reference = reference_of(pixels_of(texture, (0, 0), 0.0, 0))
+    pose = shifted((16, 0))  # 2 px
+    sigma = np.where(reference.rays[:, 0] < 0, 0.2, 0.01)  # of 1: the left half is known to 0.4 px
+    known = replace(reference, sigma=sigma).known_zones(LEVEL, pose).reshape(4, 4)
+    assert known[:, 2:].all() and not known[:, 0].any()
+    assert reference.known_zones(LEVEL, pose).all()
+    assert (
+        replace(reference, sigma=sigma).known_zones(LEVEL, np.eye(4)).all()
+    )  # nothing moves without parallax
+    left = np.zeros((4, 4), bool)
+    left[:, 0] = True
+    found = ZoneAgreement(0.75, left.ravel())
+    assert found.only(known.ravel()) is None and found.only(~known.ravel()) is not None

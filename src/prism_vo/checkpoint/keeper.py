@@ -21,7 +21,9 @@ from prism_vo.types import InputFrame
 KEYFRAMES = 5  # between checkpoints, at least
 MOST_TIME = 0.02  # of the run's, spent on them
 # made anew from camera, settings and recording; all other attributes are state
-REBUILT = ("camera", "config", "variant", "sensor", "view", "watch", "selector", "judge", "places")
+TOOLS = ("camera", "config", "variant", "sensor", "view", "watch", "tracker", "selector", "tools")
+REBUILT = (*TOOLS, "following")
+REBUILT_IN_FOLLOWING = (*TOOLS, "judge", "places")
 REBUILT_IN_SELECTOR = ("view", "measure", "config", "contrast", "watch", "executor")
 
 
@@ -73,6 +75,7 @@ class Keeper:
             "position": self.position,
             "reports": reports,
             "odometry": _state(self.odometry, REBUILT),
+            "following": _state(self.odometry.following, REBUILT_IN_FOLLOWING),
             "selector": _state(self.odometry.selector, REBUILT_IN_SELECTOR),
             "places": None if self.odometry.places is None else self.odometry.places.memory(),
             "sensor": (sensor_memory, self.odometry.sensor.learned()),
@@ -105,7 +108,7 @@ class Keeper:
             parts, position, reports = dict(found["parts"]), int(found["position"]), found["reports"]
             if not isinstance(reports, Shelf):
                 raise TypeError("reports")
-            states = found["odometry"], found["selector"], found["sensor"]
+            states = found["odometry"], found["selector"], found["sensor"], found["following"]
             places = found["places"]
         except InputError as error:
             raise InputError(f"{self.folder}: {error}; begin again with --force.") from error
@@ -114,6 +117,7 @@ class Keeper:
                 f"{self.folder}: the checkpoint is not whole; begin again with --force."
             ) from error
         vars(odometry).update(states[0])
+        vars(odometry.following).update(states[3])
         vars(odometry.selector).update(states[1])
         odometry.sensor.remember(*states[2])
         if odometry.places is not None and places is not None:
@@ -135,7 +139,10 @@ def _state(owner: object, rebuilt: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _shared(odometry: Odometry, records: RecordFile | None) -> dict[str, object]:
-    found = {name: getattr(odometry, name) for name in REBUILT} | {"records": records}
+    following = odometry.following
+    found: dict[str, object] = {name: getattr(odometry, name) for name in TOOLS}
+    found |= {"judge": following.judge, "places": following.places, "known": odometry.tools.known}
+    found |= {"records": records}
     return {
         name: value for name, value in found.items() if value is not None
     }  # None would stand for every None

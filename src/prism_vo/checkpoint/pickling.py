@@ -24,6 +24,7 @@ ROOMS = frozenset(
             "types",
             "config",
             "odometry",
+            "beginning",
             "frame_report",
             "optics",
             "window",

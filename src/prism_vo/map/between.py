@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
+from prism_vo.map.span import Span
 from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.types import PosedImage
 from prism_vo.window.keyframe import Keyframe
@@ -31,11 +32,21 @@ class PlacedFrame:
     keyframe: int  # id
     T_frame_ref: Array
     covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
+    span: Span | None = None  # to the keyframe after it; None: there is none
 
     def scale(self, factor: float) -> PlacedFrame:
         """The lengths around it were wrong by a factor."""
         self.T_frame_ref = se3.scaled(self.T_frame_ref, np.zeros(3), factor)
+        self.span = None if self.span is None else self.span.scaled(factor)
         return self
+
+    def T_view_world(self, keyframes: Mapping[int, Array]) -> Array:
+        """Its pose between its keyframes as they are now."""
+        change = None if self.span is None else self.span.change(self.keyframe, keyframes)
+        T = self.T_frame_ref
+        if self.span is not None and change is not None:
+            T = self.span.followed(T, change)
+        return T @ keyframes[self.keyframe]
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Map:
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
-        poses = [camera_pose(view, f.T_frame_ref @ keyframes[f.keyframe]) for f in self.frames]
+        poses = [camera_pose(view, f.T_view_world(keyframes)) for f in self.frames]
         return Trajectory(
             np.array([f.time for f in self.frames]),
             np.array(poses).reshape(-1, 4, 4),

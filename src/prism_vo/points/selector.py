@@ -32,9 +32,13 @@ class CandidateSelector:
         threads: bool,
     ) -> None:
         self.measure, self.config, self.contrast = measure, config, contrast
-        self.rng = np.random.default_rng(seed)
+        self.restart(seed)
         self.watch = watch
         self.executor = ThreadPoolExecutor(1, thread_name_prefix="select") if threads else None
+
+    def restart(self, seed: int) -> None:
+        """Choose as at the beginning of a run."""
+        self.rng = np.random.default_rng(seed)
 
     def first(self, frame: Frame, view: FocusedView) -> Candidates:
         """Of the first keyframe of a segment: more of them, at once."""

@@ -33,6 +33,9 @@ ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
 COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
 USUAL_ZONES = 0.3  # quantile of the zones' disagreement that is usual: up to two thirds may be covered
 WORSE_ZONE = 3.0  # times that: a zone that shows something else
+# px, at SURE σ: images blurred by 2 px that lie twice that beside each other correlate by ZONE_MATCH. After a few
+# keyframes half of the pixels of a zone are known to 0.01–0.1 px (1 σ), at the beginning of a street to 0.3–1 px
+PLACE_KNOWN, SURE = 0.5, 3.0
 ON_THE_WAY = 700  # pixels looked at while the pose is still being refined
 LEAST_IN_ZONE = 12  # pixels that a zone is judged by
 LEAST_TEXTURE = 2.0  # grey levels RMS in the reference: less is noise
@@ -66,11 +69,29 @@ class BrightnessReference:
     rays: Array  # (N, 3)
     inv_depth: Array  # (N,)
     color: Floats  # (N,)
+    sigma: Array  # (N,) of the inverse depth
 
     def some(self) -> BrightnessReference:
         """Of many every few: enough to go on with."""
         few = slice(None, None, max(len(self.color) // ON_THE_WAY, 1))
-        return BrightnessReference(self.rays[few], self.inv_depth[few], self.color[few])
+        return BrightnessReference(self.rays[few], self.inv_depth[few], self.color[few], self.sigma[few])
+
+    def known_zones(self, level: Pinhole, T_frame_ref: Array) -> Mask:
+        """(ZONES²,): those of a frame at a pose in which half of the pixels lie where their depth puts them.
+
+        Depths that are known from one image alone may be so coarse that a zone fits nowhere with nothing before it.
+        """
+        shift = T_frame_ref[:3, 3]
+        p = self.rays @ T_frame_ref[:3, :3].T + shift * self.inv_depth[:, None]
+        x, y = level.project(p)
+        p, x, y, sigma = (
+            each[level.contains(x, y, MARGIN) & (p[:, 2] > 0)] for each in (p, x, y, self.sigma)
+        )
+        along = shift[:2] - p[:, :2] / p[:, 2:] * shift[2]  # d(p_xy/p_z)/dq · p_z
+        spread = level.intrinsics[0] * np.hypot(along[:, 0], along[:, 1]) / p[:, 2] * sigma
+        zone = zone_of(x, y, level)
+        sure = np.bincount(zone, SURE * spread < PLACE_KNOWN, ZONES**2)
+        return np.asarray(2 * sure >= np.bincount(zone, minlength=ZONES**2))
 
 
 @dataclass(frozen=True)
@@ -178,6 +199,11 @@ class ZoneAgreement:
 
     share: float  # of the judged zones, those that show the same
     covered: Mask  # (ZONES²,): those that do not
+
+    def only(self, zones: Mask) -> ZoneAgreement | None:
+        """The covered zones among some (ZONES²,); None: there are none."""
+        covered = self.covered & zones
+        return replace(self, covered=covered) if covered.any() else None
 
     def joined(self, other: ZoneAgreement) -> ZoneAgreement:
         """Zones that one of the two has found."""

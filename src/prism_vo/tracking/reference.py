@@ -110,7 +110,8 @@ def _brightness_reference(
     y, x = _known(variance)
     step = max(len(x) // BRIGHTNESS_PIXELS, 1)
     y, x = y[::step], x[::step]
-    return BrightnessReference(level.rays(x, y), depth[y, x].astype(np.float64), blurred(image)[y, x])
+    sigma = np.sqrt(variance[y, x].astype(np.float64))
+    return BrightnessReference(level.rays(x, y), depth[y, x].astype(np.float64), blurred(image)[y, x], sigma)
 
 
 @njit(nogil=True, cache=True)

@@ -178,10 +178,16 @@ class Tracker:
 
     def _uncovered(
         self, pyramid: list[Floats], smooth: Blurred, reference: Reference, found: _Hypothesis
-    ) -> tuple[_Hypothesis, ZoneAgreement]:
-        """Once more without the zones that show something else: it may move, and would take the pose with it."""
+    ) -> tuple[_Hypothesis, ZoneAgreement | None]:
+        """Once more without the zones that show something else: it may move, and would take the pose with it.
+
+        Not without those that fit badly because their depth is hardly known.
+        """
         a, light, plane = found.alignment, found.light, reference.planes[BRIGHTNESS_LEVEL]
-        zones = Seen.at(smooth, plane, reference.light, a.T_frame_ref).agreement(plane)
+        known = reference.light.known_zones(plane, a.T_frame_ref)
+        zones = Seen.at(smooth, plane, reference.light, a.T_frame_ref).agreement(plane).only(known)
+        if zones is None:
+            return found, None
         kept = list(reference.levels)
         for n in range(min(UNCOVERED_LEVELS, len(kept))):
             x, y = warped(kept[n], reference.planes[n], a.T_frame_ref)

@@ -15,7 +15,7 @@ from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.pattern import IN, NONE, OUTLIER
 from prism_vo.points.projection import project_into
 from prism_vo.points.records import Candidates, HostFrames, Points
-from prism_vo.tracking.brightness import ZONES, ZoneAgreement, zone_of
+from prism_vo.tracking.brightness import SURE, ZONES, ZoneAgreement, zone_of
 from prism_vo.window.keyframe import Keyframe
 
 LEAST_OF_ZONE = 10  # points that a zone is judged by
@@ -23,6 +23,7 @@ GOOD_ZONES = (
     0.75  # quantile of the zones' shares of points that fit: a quarter of the image may be all there is
 )
 WORSE_ZONE = 0.5  # times that: a zone that shows something else
+PLACE_KNOWN = 1.0  # px, at SURE σ: a pattern that lies farther beside its place does not fit there
 
 
 def in_covered_zones(
@@ -64,10 +65,12 @@ def zones_that_do_not_fit(
     points: Points,
     T_view_world: Array,
     status: NDArray[np.int8],
+    sigma: Array,
     least_good: float = 0.0,
 ) -> ZoneAgreement | None:
     """Zones of a frame in which far fewer points fit than in the good ones; None: there are none.
 
+    ``sigma`` (N,): of their inverse depths; a zone whose points may lie elsewhere for that is not called covered.
     ``least_good``: share of points that fit in the good ones; below it the pose is wrong, and nothing is covered.
     A reference keyframe that was covered itself says nothing of those zones; the points of older keyframes do.
     """
@@ -83,7 +86,14 @@ def zones_that_do_not_fit(
     if good < least_good:
         return None
     covered = enough & (fitting < WORSE_ZONE * good)
-    return ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered) if covered.any() else None
+    if not covered.any():
+        return None
+    elsewhere = _places(
+        plane, hosts, replace(points, inv_depth=points.inv_depth + SURE * sigma), T_view_world
+    )
+    sure = np.hypot(elsewhere[0] - x, elsewhere[1] - y)[judged] < PLACE_KNOWN
+    found = ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered)
+    return found.only(2 * np.bincount(zone, sure, ZONES**2) >= count)
 
 
 def _places(

@@ -27,6 +27,12 @@ class Rescaling:
     first: int  # id of the first keyframe it is about
 
 
+def begin_with(window: WindowContents, numbers: Array) -> None:
+    """An empty window takes over what was found about the camera before; it estimates it once it can."""
+    window.camera = CameraBlock(numbers.copy(), np.zeros_like(numbers))
+    window.focus_has_moved = True
+
+
 def correct_from_the_start(window: WindowContents, shift: float) -> Rescaling:
     """The focus was another one from the first keyframe on: what the window knows is rescaled, its prior forgotten.
 

@@ -24,7 +24,13 @@ from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.focus_step import focus_step
-from prism_vo.window.focus_watch import LEAST_KEYFRAMES, FocusEstimate, FocusWatch, honest_sigma
+from prism_vo.window.focus_watch import (
+    CONTRADICT,
+    LEAST_KEYFRAMES,
+    FocusEstimate,
+    FocusWatch,
+    honest_sigma,
+)
 from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
@@ -47,6 +53,7 @@ USUAL_ROOT, QUANTILE_FACTOR = 26.0, 1.5  # root of the outlier energy: mean of o
 LEAST_RESIDUALS = 20  # that a quantile is taken of
 # of a window that fills: a camera that moved sideways between its first images lies in a long valley towards a turn
 FIRST_ITERATIONS = 30
+NEAR = 0.25  # of σ of the focus: what a wrong one holds back of itself is less then
 LEAST_GOOD = 0.7  # share of points that fit in zones where nothing covers them
 
 
@@ -61,6 +68,9 @@ class Window(WindowContents):
         self.scale_sigma = np.nan  # relative
         self.focus_watch = FocusWatch()
         self.focus_seen: FocusEstimate | None = None  # by the images alone
+        self.focus_suspected: FocusEstimate | None = (
+            None  # the same, where something seems to cover the scene
+        )
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
         self.began = first_id  # id of the first keyframe, or of the first after a loss
@@ -148,10 +158,12 @@ class Window(WindowContents):
             self.focus_prior().information,
             self.balance.noise2,
         )
-        if seen is None or self.is_covered:  # what covers the scene has a parallax of its own
+        found = None if seen is None else FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        if found is None or self.is_covered:  # what covers the scene has a parallax of its own
             self.focus_watch = replace(self.focus_watch, verdict="as it was")
+            self.focus_suspected = found
             return None
-        self.focus_seen = found = FocusEstimate(seen[0], honest_sigma(seen[1], focus))
+        self.focus_seen, self.focus_suspected = found, None
         step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
         self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
         match self.focus_watch.verdict:
@@ -165,8 +177,33 @@ class Window(WindowContents):
                 self.focus_is_free = self.focus_has_moved = True
             case _:
                 stated = focus.known.stated and self.focus_watch.trusted
-                self.focus_is_free = self.focus_is_free or stated
+                found_before = self.focus_has_moved and self.focus_watch.keyframes >= LEAST_KEYFRAMES
+                self.focus_is_free = self.focus_is_free or stated or found_before
         return None
+
+    @property
+    def latest_numbers(self) -> Array:
+        """Of the camera, the focus as the images show it now, whether it is free yet or not."""
+        numbers, seen = self.camera.value, self.focus_suspected or self.focus_seen
+        if seen is not None:
+            numbers[-1] = seen.shift
+        return numbers
+
+    @property
+    def focus_is_suspect(self) -> bool:
+        """Whether zones of keyframes fit nowhere and the focus is another one, if one believes the others.
+
+        Either something covers the scene, or the focus is so wrong that points of different depths cannot all fit.
+        """
+        found, enough = self.focus_suspected, self.next_id - self.first_id >= LEAST_KEYFRAMES
+        if found is None or self.focus_watch.trusted or not enough:
+            return False
+        return abs(found.shift - self.focus_shift) > CONTRADICT * found.sigma
+
+    def focus_is_near(self, shift: float) -> bool:
+        """Whether the images show the focus where a run began with it (mm)."""
+        seen = self.focus_seen
+        return seen is None or abs(seen.shift - shift) < NEAR * seen.sigma
 
     def focus_report(self) -> FocusReport | None:
         """The focus as it is known now; None: it is not estimated."""
@@ -209,7 +246,8 @@ class Window(WindowContents):
         """Whether the points show zones of the newest keyframe to be covered that its track could not know of: those
         that were covered in its reference, too."""
         newest, poses = self.keyframes[-1], (self.plane, self.hosts, self.points)
-        found = zones_that_do_not_fit(*poses, newest.pose, self.points.residual_status[:, -1], LEAST_GOOD)
+        status, sigma = self.points.residual_status[:, -1], np.sqrt(self.depth_variance(self.points))
+        found = zones_that_do_not_fit(*poses, newest.pose, status, sigma, LEAST_GOOD)
         if found is None:
             return False
         covered = found if newest.covered is None else newest.covered.joined(found)
@@ -343,7 +381,8 @@ class Window(WindowContents):
         how = self.config.iterations, self.balance.noise2
         hidden = None if covered is None else in_covered_zones(*poses, posed.T_view_world, covered)
         first = locate(*frame, *how, hidden)
-        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status)
+        sigma = np.sqrt(self.depth_variance(self.points))
+        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status, sigma)
         if others is None:
             return first.located
         more = in_covered_zones(*poses, first.T_view_world, others)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run whose focus was wrong from the first frame begins again with the one it found, or stays as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from decoded_frames import CAMERA, FrameList, black_frame, wall
+from moved_focus import SHIFT, recording, refocused, run_with, scale_error
+
+from prism_vo import Config, Odometry, run
+from prism_vo import beginning as beginning_room
+from prism_vo.beginning import Beginning
+from prism_vo.following import Following
+from prism_vo.types import DecodedFrame, Frame
+from prism_vo.window.window import Window
+
+
+def wrong_frames() -> list[DecodedFrame]:
+    return [refocused(frame, SHIFT) for frame in recording()[0]]
+
+
+def frame(index: int) -> Frame:
+    decoded = wall(3)[0][index]
+    return Frame.of(decoded, decoded, [np.zeros((2, 2, 3), np.float32)])
+
+
+def test_frames_are_kept_without_their_pyramids_until_nobody_needs_them() -> None:
+    kept = Beginning()
+    kept.add(frame(0))
+    kept.add(frame(1))
+    assert [f.index for f in kept.frames] == [0, 1] and all(f.pyramid == [] for f in kept.frames)
+    assert [f.index for f in kept.taken()] == [0, 1]
+    kept.add(frame(2))
+    assert kept.frames == [] and not kept.is_whole
+
+
+@pytest.mark.parametrize("limit", ["MOST_FRAMES", "MOST_BYTES"])
+def test_too_many_frames_are_not_kept(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        beginning_room, limit, 1 if limit == "MOST_FRAMES" else frame(0).focused.image.nbytes * 3
+    )
+    kept = Beginning()
+    kept.add(frame(0))
+    assert kept.is_whole
+    kept.add(frame(1))
+    assert kept.frames == [] and kept.size == 0 and not kept.is_whole
+
+
+def test_the_map_is_as_if_the_file_had_been_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, right = run_with(0), run_with(len(recording()[0]))
+    assert scale_error(result) < 0.0015
+    assert result.metrics is not None and right.metrics is not None
+    assert result.metrics.sim3.rmse_t < 1.3 * right.metrics.sim3.rmse_t
+    said = [
+        r.index
+        for r in result.reports
+        if r.mapping and r.mapping.focus and "wrong" in r.mapping.focus.verdict
+    ]
+    assert len(said) == 1
+    assert len(result.trajectory) == len(result.reports)
+    assert not result.odometry.beginning.is_whole
+    monkeypatch.setattr(beginning_room, "MOST_FRAMES", 0)  # what a factor leaves
+    assert scale_error(run_with(0)) > 2 * scale_error(result)
+
+
+def test_nothing_is_kept_once_the_file_is_trusted() -> None:
+    odometry = run_with(len(recording()[0])).odometry
+    assert odometry.window.focus_watch.trusted and not odometry.beginning.is_whole
+    assert odometry.beginning.frames == []
+
+
+def test_a_second_attempt_that_loses_frames_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beginning_room, "MOST_FRAMES", 0)
+    rescaled = run_with(0)
+    monkeypatch.undo()
+    follow, again = Following.__call__, []
+
+    def losing(self: Following, frame: Frame) -> object:
+        if self.numbers is not None and frame.index == 3:
+            again.append(frame.index)
+            return self.report(frame, "lost", None, None)
+        return follow(self, frame)
+
+    monkeypatch.setattr(Following, "__call__", losing)
+    result = run_with(0)
+    assert again == [3]
+    np.testing.assert_array_equal(result.trajectory.poses, rescaled.trajectory.poses)
+    assert result.odometry.map.frames[3].time == result.trajectory.times[3]
+
+
+def test_what_covers_the_scene_is_no_focus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zones that fit nowhere, and a focus that would be another one: begun again, they still fit nowhere."""
+    monkeypatch.setattr(beginning_room, "MOST_FRAMES", 0)
+    monkeypatch.setattr(Window, "is_covered", property(lambda self: True))
+    before = run_with(0)
+    monkeypatch.setattr(beginning_room, "MOST_FRAMES", 64)
+    begun: list[float] = []
+    begin = Odometry._begin
+    monkeypatch.setattr(
+        Odometry, "_begin", lambda self, numbers: (begin(self, numbers), begun.append(numbers[-1]))[0]
+    )
+    result = run_with(0)
+    assert len(begun) == 1 and abs(begun[0] - SHIFT) < 0.3 * abs(SHIFT)
+    np.testing.assert_array_equal(result.trajectory.poses, before.trajectory.poses)
+    assert result.odometry.window.focus_shift == 0.0
+
+
+def test_a_focus_so_wrong_that_zones_fit_nowhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, but with the right focus everything fits."""
+    covered = property(lambda self: not self.focus_has_moved)
+    monkeypatch.setattr(Window, "is_covered", covered)
+    result = run_with(0)
+    seen = result.odometry.window.focus_report()
+    assert seen is not None and abs(seen.shift - SHIFT) < 3 * seen.sigma
+    assert scale_error(result) < 0.0015
+
+
+def test_a_new_segment_begins_with_the_focus_that_was_found() -> None:
+    frames = wrong_frames()
+    odometry = Odometry(CAMERA, replace(Config(), calibrate="focus"), sensor=run_with(0).odometry.sensor)
+    for each in frames[:20]:
+        odometry(each)
+    found = odometry.window.focus_shift
+    assert abs(found - SHIFT) < 0.1 * abs(SHIFT)
+    for index in range(20, 27):
+        odometry(black_frame(index))
+    odometry(replace(frames[30]))
+    assert odometry.segment == 1 and len(odometry.window.keyframes) == 1
+    assert odometry.window.focus_shift == found and not odometry.window.focus_is_free
+
+
+def test_an_interrupted_run_begins_again_to_the_same_bytes(tmp_path: Path) -> None:
+    """A checkpoint is written while nothing is settled yet."""
+    frames = wrong_frames()[:15]
+    source = FrameList(frames)
+    run(source, None, tmp_path / "whole")
+
+    def interrupt(done: int, total: int | None, report: object) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, None, tmp_path / "out", progress=interrupt)
+    result = run(source, None, tmp_path / "out", resume=True)
+    assert result.odometry.following.numbers is not None
+    for name in ("trajectory.txt", "keyframes.txt", "points.ply", "camera_refined.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
