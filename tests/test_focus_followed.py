@@ -78,9 +78,9 @@ def test_a_file_that_states_its_uncertainty_is_a_prior(sigma: float) -> None:
 def test_a_verdict_is_not_repeated_where_images_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     window = run_with(0).odometry.window
     window.focus_watch = replace(window.focus_watch, verdict="wrong from the start")
-    monkeypatch.setattr("prism_vo.window.window.focus_estimate", lambda *_: None)
+    monkeypatch.setattr("prism_vo.window.camera_numbers.focus_estimate", lambda *_: None)
     shift = window.focus_shift
-    assert window._follow_focus((np.eye(1), np.zeros(1))) is None
+    assert window.follow_focus((np.eye(1), np.zeros(1))) is None
     assert window.focus_watch.verdict == "as it was" and window.focus_shift == shift
 
 
