@@ -41,8 +41,8 @@ LEAST_FITTING = 0.35
 # the same of a pose that continues no motion: nothing but the image speaks for it, so more than half of the image must;
 # of an image whose halves belong to different poses, each would have the same right
 LEAST_FITTING_ALONE = 0.51
-# correlation of the uncovered zones of such a pose that fits worse than usual: in the dark all residuals are small, and
-# every pixel fits anywhere, but true poses correlate by 0.97 and more
+# correlation of the image at such a pose, if it fits worse than usual and in no zone worse than in others: in the dark
+# all residuals are small and every pixel fits anywhere, but true poses correlate by 0.97 and more
 LEAST_MATCH_ALONE = PARTLY_MATCH
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
@@ -161,7 +161,7 @@ class Judge:
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
-        if worse and jumped and track.brightness.match < LEAST_MATCH_ALONE:
+        if worse and jumped and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -186,7 +186,7 @@ class Judge:
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
             return Verdict(quality, NOWHERE)
-        if worse and track.brightness.match < LEAST_MATCH_ALONE:
+        if worse and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
@@ -216,6 +216,11 @@ class Judge:
     def _is_unusual(track: Track, motion: Motion) -> bool:
         """Whether a frame fits worse than the last good ones, or there are none to compare it with."""
         return not motion.expected.is_known or track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+
+    @staticmethod
+    def _is_unlike(track: Track) -> bool:
+        """Whether the whole image hardly looks like the map, though nothing covers it."""
+        return track.brightness.zones >= COVERED and track.brightness.match < LEAST_MATCH_ALONE
 
     @staticmethod
     def _stands_behind_something(track: Track) -> bool:
