@@ -38,9 +38,8 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
-# the same of a pose that continues no motion: nothing but the image speaks for it, so more than half of the image must;
-# of an image whose halves belong to different poses, each would have the same right
-LEAST_FITTING_ALONE = 0.51
+# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
+LEAST_FITTING_ALONE = 0.5
 # correlation of the image at such a pose, if it fits worse than usual and in no zone worse than in others: in the dark
 # all residuals are small and every pixel fits anywhere, but true poses correlate by 0.97 and more
 LEAST_MATCH_ALONE = PARTLY_MATCH
