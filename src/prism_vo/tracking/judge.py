@@ -52,7 +52,9 @@ USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
 )
 
-LARGEST_PART_MOVING = 0.3  # of the image, before a camera that came to rest at once
+LARGEST_PART_MOVING = (
+    0.3  # of the image, before a camera that came to rest at once, in a map that has just begun
+)
 
 AMBIGUOUS = "The camera moved; now a part of the image moves and the rest stands still: either may go with the camera."
 NOWHERE = "No part of the image fits the pose well."
@@ -68,9 +70,8 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
-    is_example: bool = (
-        True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
-    )
+    # whether later frames may fit as badly: not, if nothing confirms one that fits badly
+    is_example: bool = True
 
     @property
     def believed(self) -> bool:
@@ -135,7 +136,8 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
-        if motion.was_moving and self._stands_behind_something(track):
+        has_just_begun = not motion.expected.is_known
+        if has_just_begun and motion.was_moving and self._stands_behind_something(track):
             return Verdict(self._quality(track, motion), AMBIGUOUS)
         shift = self._shift(frame, reference, track, motion)
         # after a loss there is no motion to continue, and every frame is one more trial
