@@ -8,6 +8,7 @@ while) or it may go on unseen; which of the two, the next new image tells: out o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -38,26 +39,25 @@ def is_copy(frame: InputFrame, before: InputFrame) -> bool:
 def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
     """First and last number of copies in a row during which the camera went on, or may have: at the end of a recording,
     or where it is lost after them, nobody knows."""
-    runs, first = [], None
+    runs, first, new = [], None, [n for n, report in enumerate(reports) if not report.copy]
     for n, report in enumerate([*reports, None]):
         if report is not None and report.copy and report.status != "lost":
             first = n if first is None else first
         elif first is not None:
-            if n - first >= LEAST_COPIES and _went_on(reports, first, n):
+            if n - first >= LEAST_COPIES and _went_on(reports, new, first, n):
                 runs.append((first, n - 1))
             first = None
     return runs
 
 
-def _went_on(reports: Sequence[FrameReport], first: int, after: int) -> bool:
-    """Whether the step out of copies ``first`` … ``after`` − 1 is larger than its neighbours, or not known."""
+def _went_on(reports: Sequence[FrameReport], new: list[int], first: int, after: int) -> bool:
+    """Whether the step out of copies ``first`` … ``after`` − 1 is larger than those of ``new`` images, or not known."""
     if after == len(reports):
         return True
     out = _step(reports, first - 1, after)
     if out is None:
         return True  # lost, or another world
-    new = [n for n, r in enumerate(reports) if not r.copy]
-    here = new.index(after)
+    here = bisect_left(new, after)
     near = [*pairwise(new[max(here - 1 - COMPARED, 0) : here]), *pairwise(new[here : here + 1 + COMPARED])]
     usual = [step for step in (_step(reports, a, b) for a, b in near) if step is not None]
     if not usual:

@@ -40,9 +40,8 @@ from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
 REMEMBERED = 20  # keyframes
-LEAST_DEPTH = (
-    0.5  # of the depths that they had, to start another segment with: blurred images have few, and false ones
-)
+# of the depths that they had, to start another segment with: blurred images have few, and false ones
+LEAST_DEPTH = 0.5
 WAITED = 3  # times the patience, after which a segment starts all the same
 NO_KEYFRAME = "The image fits badly and has no depth: the map cannot go on with it."
 

@@ -98,8 +98,10 @@ def judged(
 def test_a_pose_beside_the_foreseen_one_must_look_like_the_map(
     match: float, surprise: float, rms: float, believed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    going_on, found = judged(monkeypatch, Brightness(0.1, 0.0, match, zones=0.7), rms, surprise)
+    going_on, found = judged(monkeypatch, Brightness(0.1, 0.0, match, zones=0.95), rms, surprise)
     assert going_on.believed == believed
+    covered = judged(monkeypatch, Brightness(0.1, 0.0, match, zones=0.7), rms, surprise)
+    assert covered[0].believed and covered[1].believed  # what covers the scene need not look like it
     assert found.believed == (match > 0.9 or rms < 6.0)
 
 
@@ -132,16 +134,23 @@ def test_after_a_loss_zones_may_shift_less(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("was_moving", "flow", "part", "believed"),
-    [(True, 0.1, 7, False), (False, 0.1, 7, True), (True, 3.0, 7, True), (True, 0.1, 4, True)],
+    ("begun", "was_moving", "flow", "part", "believed"),
+    [
+        (True, True, 0.1, 7, False),
+        (False, True, 0.1, 7, True),
+        (True, False, 0.1, 7, True),
+        (True, True, 3.0, 7, True),
+        (True, True, 0.1, 4, True),
+    ],
 )
 def test_a_camera_that_rests_at_once_before_a_moving_scene_may_carry_a_picture(
-    was_moving: bool, flow: float, part: int, believed: bool, monkeypatch: pytest.MonkeyPatch
+    begun: bool, was_moving: bool, flow: float, part: int, believed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
     monkeypatch.setattr(judge, "_shift", lambda *_: 0.0)
-    monkeypatch.setattr(judge, "_surprise", lambda *_: 0.0)
+    monkeypatch.setattr(judge, "_of_whole_image", lambda *_: Verdict(1.0))
     zones = ZoneAgreement(1.0 - part / 16, np.arange(16) < part)
     track = Track(True, np.eye(4), Brightness(), 4.0, 1.0, 1.0, 0.9, flow, flow, 1, zones)
-    motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), was_moving=was_moving)
+    expected = Expected() if begun else Expected((4.0, 4.0, 4.0), 1.0)
+    motion = Motion(expected=expected, was_moving=was_moving)
     assert judge(None, None, None, track, motion).believed == believed  # type: ignore[arg-type]

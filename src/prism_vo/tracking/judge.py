@@ -38,11 +38,10 @@ LEAST_OF_ZONE = 20  # reference pixels that make a zone count
 FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
-# the same of a pose that continues no motion: nothing but the image speaks for it, so more than half of the image must;
-# of an image whose halves belong to different poses, each would have the same right
-LEAST_FITTING_ALONE = 0.51
-# correlation of the uncovered zones of such a pose that fits worse than usual: in the dark all residuals are small, and
-# every pixel fits anywhere, but true poses correlate by 0.97 and more
+# the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
+LEAST_FITTING_ALONE = 0.5
+# correlation of the image at such a pose, if it fits worse than usual and in no zone worse than in others: in the dark
+# all residuals are small and every pixel fits anywhere, but true poses correlate by 0.97 and more
 LEAST_MATCH_ALONE = PARTLY_MATCH
 # σ that the middle zone may lie beside its place: noise leaves 1.2, the depths of a map up to 3
 LARGEST_SHIFT = 3.5
@@ -53,7 +52,9 @@ USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
 )
 
-LARGEST_PART_MOVING = 0.3  # of the image, before a camera that came to rest at once
+LARGEST_PART_MOVING = (
+    0.3  # of the image, before a camera that came to rest at once, in a map that has just begun
+)
 
 AMBIGUOUS = "The camera moved; now a part of the image moves and the rest stands still: either may go with the camera."
 NOWHERE = "No part of the image fits the pose well."
@@ -69,9 +70,8 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
-    is_example: bool = (
-        True  # whether later frames may fit as badly: not, if nothing confirms one that fits badly
-    )
+    # whether later frames may fit as badly: not, if nothing confirms one that fits badly
+    is_example: bool = True
 
     @property
     def believed(self) -> bool:
@@ -136,7 +136,8 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
         """Of a track that continues a motion; ``view``: as the map sees it."""
-        if motion.was_moving and self._stands_behind_something(track):
+        has_just_begun = not motion.expected.is_known
+        if has_just_begun and motion.was_moving and self._stands_behind_something(track):
             return Verdict(self._quality(track, motion), AMBIGUOUS)
         shift = self._shift(frame, reference, track, motion)
         # after a loss there is no motion to continue, and every frame is one more trial
@@ -161,7 +162,7 @@ class Judge:
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
-        if worse and jumped and track.brightness.match < LEAST_MATCH_ALONE:
+        if worse and jumped and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say:
@@ -186,7 +187,7 @@ class Judge:
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
             return Verdict(quality, NOWHERE)
-        if worse and track.brightness.match < LEAST_MATCH_ALONE:
+        if worse and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
@@ -216,6 +217,11 @@ class Judge:
     def _is_unusual(track: Track, motion: Motion) -> bool:
         """Whether a frame fits worse than the last good ones, or there are none to compare it with."""
         return not motion.expected.is_known or track.relative_rms > USUAL_RESIDUAL * motion.expected.rms
+
+    @staticmethod
+    def _is_unlike(track: Track) -> bool:
+        """Whether the whole image hardly looks like the map, though nothing covers it."""
+        return track.brightness.zones >= COVERED and track.brightness.match < LEAST_MATCH_ALONE
 
     @staticmethod
     def _stands_behind_something(track: Track) -> bool:
