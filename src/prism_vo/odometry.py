@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array
-from prism_vo.beginning import Beginning
+from prism_vo.beginning import Beginning, Fit
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.errors import ConfigError, expect
@@ -129,7 +129,12 @@ class Odometry:
             return replace(self._report(frame, "lost", None, None), problem=problem)
         self.beginning.add(frame)
         report = self._follow(frame)
-        doubtful = report.mapping is not None and self.window.focus_is_suspect
+        self.beginning.note(report.track)
+        doubtful = (
+            report.mapping is not None
+            and self.window.focus_is_suspect
+            and self.beginning.may_try(len(self.map.T_view_world))
+        )
         if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report)):
             return self._begin_again(report)
         if self.window.focus_is_settled or self._segments > 1:
@@ -170,27 +175,46 @@ class Odometry:
     def _begin_again(self, report: FrameReport) -> FrameReport:
         """The focus was another one from the first frame on: all frames so far once more, with the one that was found.
 
-        What the first attempt knows stays if the second one loses frames that it did not, or if zones that fitted
-        nowhere do not fit now either: then something covers the scene, and the focus was none.
+        The best attempt stays, which may be the first one.
         """
-        kept = {name: getattr(self, name) for name in ATTEMPT}
-        random, poses, frames = self.selector.rng, len(self.map.frames), self.beginning.taken()
-        if self.places is not None:
-            self.places.collect()
+        answer, frames = report, self.beginning.frames
+        best, fits = self._attempt(), self._fit_of(self.beginning.residuals)
         for _ in range(ATTEMPTS):
-            begun, last, mapping = self.window.latest_numbers, report, report.mapping
+            if self.places is not None:
+                self.places.collect()
+            begun, mapping, residuals = self.window.latest_numbers, answer.mapping, []
             self._begin(begun)
             for frame in frames:
                 last = self._follow(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
                 mapping = last.mapping or mapping
-            lost = len(self.map.frames) < poses or self._segments != kept["_segments"]
-            if lost or self.window.is_covered:
-                vars(self).update(kept)
-                self.selector.rng = random
-                return report
+                residuals += [] if last.track is None else [last.track.rms]
+            if not self._fit_of(residuals).is_better_than(fits):
+                self._take_up(best)
+                break
+            answer = replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
+            best, fits = self._attempt(), self._fit_of(residuals)
             if self.window.focus_is_near(begun[-1]):
                 break
-        return replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
+        if answer is report:
+            self.beginning.refuse()
+        else:
+            self.beginning.close()
+        return answer
+
+    def _attempt(self) -> tuple[dict[str, Any], np.random.Generator]:
+        """All that one attempt at a run consists of."""
+        return {name: getattr(self, name) for name in ATTEMPT}, self.selector.rng
+
+    def _take_up(self, attempt: tuple[dict[str, Any], np.random.Generator]) -> None:
+        """Go on with an attempt as it was left."""
+        vars(self).update(attempt[0])
+        self.selector.rng = attempt[1]
+
+    def _fit_of(self, residuals: list[float]) -> Fit:
+        """How well the frames fit so far; ``residuals`` of their tracks."""
+        zones = sum(int(k.covered.covered.sum()) for k in self.window.keyframes if k.covered is not None)
+        middle = float(np.median(residuals)) if residuals else np.inf
+        return Fit(len(self.map.frames), self._segments, self.window.is_covered, zones, middle)
 
     def _in_common_light(
         self, posed: PosedFrame, track: Track, reference_exposure: float
