@@ -5,8 +5,8 @@ python -m benchmarks.focus_oracle RECORDING … [--step 8]
 
 RECORDING: folders with depth/. In every frame with a depth map ρ_v is measured at pixels ``--step`` apart (windows do
 not overlap then), and the shift δ of the focus and one factor of all distances are fitted to it, as the odometry would
-with perfect parallax. σ is that of independent measurements with their σ at the true depth. The last column: by how much one
-micrometre changes the factor if the focus is believed instead (weighted as scale is).
+with perfect parallax. σ is that of independent measurements with their σ at the true depth. The last column: by how
+much one micrometre changes the factor if the focus is believed instead (weighted as scale is).
 """
 
 from __future__ import annotations
