@@ -5,8 +5,8 @@ python -m benchmarks.focus_oracle RECORDING … [--step 8]
 
 RECORDING: folders with depth/. In every frame with a depth map ρ_v is measured at pixels ``--step`` apart (windows do
 not overlap then), and the shift δ of the focus and one factor of all distances are fitted to it, as the odometry would
-with perfect parallax. σ is that of independent measurements with their stated σ. The last column: by how much one
-micrometre changes the factor if the focus is believed instead (weighted as scale is).
+with perfect parallax. σ is that of independent measurements with their σ at the true depth. The last column: by how
+much one micrometre changes the factor if the focus is believed instead (weighted as scale is).
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ def equations(decoder: Decoder, folder: Path, frame: int, step: int) -> tuple[Ar
     use &= pixels
     view, model = decoder.view, FocusModel(decoder.view, decoder.camera)
     q = view.inv_depth_of(depth[use])
-    sigma = np.sqrt(found.variance[use].astype(np.float64))
-    truth = view.inv_virtual_depth(q)
+    truth, measured = view.inv_virtual_depth(q), found.inv_virtual_depth[use].astype(np.float64)
+    # σ grows as h²: what came out too near states a smaller one than it has at the truth
+    longer = (view.alpha + view.beta * truth) / (view.alpha + view.beta * measured)
+    sigma = np.sqrt(found.variance[use].astype(np.float64)) * longer**2
     moved = model.at(STEP).inv_virtual_depth(q) - truth
     scaled = view.inv_virtual_depth(view.inv_depth_of(depth[use] * (1.0 + STEP))) - truth
     columns = np.stack([moved / (STEP * MICRO), scaled / STEP], -1) / sigma[:, None]
-    return columns, (found.inv_virtual_depth[use] - truth) / sigma
+    return columns, (measured - truth) / sigma
 
 
 def fit(columns: Array, error: Array) -> tuple[Array, Array]:

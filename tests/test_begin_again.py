@@ -13,7 +13,7 @@ from moved_focus import SHIFT, recording, refocused, run_with, scale_error
 
 from prism_vo import Config, Odometry, run
 from prism_vo import beginning as beginning_room
-from prism_vo.beginning import Beginning
+from prism_vo.beginning import Beginning, Fit
 from prism_vo.following import Following
 from prism_vo.types import DecodedFrame, Frame
 from prism_vo.window.window import Window
@@ -33,9 +33,31 @@ def test_frames_are_kept_without_their_pyramids_until_nobody_needs_them() -> Non
     kept.add(frame(0))
     kept.add(frame(1))
     assert [f.index for f in kept.frames] == [0, 1] and all(f.pyramid == [] for f in kept.frames)
-    assert [f.index for f in kept.taken()] == [0, 1]
+    kept.close()
     kept.add(frame(2))
     assert kept.frames == [] and not kept.is_whole
+
+
+def test_attempts_to_explain_what_fits_nowhere_are_few_and_apart() -> None:
+    kept = Beginning()
+    kept.add(frame(0))
+    tried = [n for n in range(30) if kept.may_try(n) and kept.refuse() is None]
+    assert tried == [5, 8, 11] and not kept.is_whole
+
+
+def test_another_focus_must_lose_nothing_and_cover_nothing() -> None:
+    first = Fit(poses=10, segments=1, is_covered=False, zones=1, residual=5.0)
+    assert first.is_better_than(first)
+    assert replace(first, residual=6.0).is_better_than(first)  # depth and parallax have spoken
+    for worse in ({"poses": 9}, {"segments": 2}, {"is_covered": True}):
+        assert not replace(first, **worse).is_better_than(first)  # type: ignore[arg-type]
+
+
+def test_where_zones_fit_nowhere_the_image_must_fit_better() -> None:
+    first = Fit(poses=10, segments=1, is_covered=True, zones=4, residual=5.0)
+    assert replace(first, residual=4.0).is_better_than(first)
+    assert not replace(first, residual=4.9, is_covered=False, zones=0).is_better_than(first)
+    assert not replace(first, residual=4.0, zones=5).is_better_than(first)
 
 
 @pytest.mark.parametrize("limit", ["MOST_FRAMES", "MOST_BYTES"])
@@ -104,13 +126,14 @@ def test_what_covers_the_scene_is_no_focus(monkeypatch: pytest.MonkeyPatch) -> N
         Odometry, "_begin", lambda self, numbers: (begin(self, numbers), begun.append(numbers[-1]))[0]
     )
     result = run_with(0)
-    assert len(begun) == 1 and abs(begun[0] - SHIFT) < 0.3 * abs(SHIFT)
+    assert len(begun) == beginning_room.TRIES and abs(begun[0] - SHIFT) < 0.3 * abs(SHIFT)
     np.testing.assert_array_equal(result.trajectory.poses, before.trajectory.poses)
     assert result.odometry.window.focus_shift == 0.0
 
 
 def test_a_focus_so_wrong_that_zones_fit_nowhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same, but with the right focus everything fits."""
+    """The same, but with the right focus everything fits, and better (which this table hardly shows)."""
+    monkeypatch.setattr(beginning_room, "BETTER", 1.1)
     covered = property(lambda self: not self.focus_has_moved)
     monkeypatch.setattr(Window, "is_covered", covered)
     result = run_with(0)

@@ -12,10 +12,11 @@ from functools import partial
 from types import NoneType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.beginning import Beginning
+from prism_vo.beginning import Beginning, Fit
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
 from prism_vo.copies import is_copy
@@ -103,7 +104,12 @@ class Odometry:
             self.sensor.unlearn()
         self.beginning.add(frame)
         report = self.following(frame)
-        doubtful = report.mapping is not None and self.window.focus_is_suspect
+        self.beginning.note(report.track)
+        doubtful = (
+            report.mapping is not None
+            and self.window.focus_is_suspect
+            and self.beginning.may_try(len(self.map.T_view_world))
+        )
         if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report)):
             report = self._begin_again(report)
         elif self.window.focus_is_settled or self.following.segments > 1:
@@ -147,25 +153,38 @@ class Odometry:
     def _begin_again(self, report: FrameReport) -> FrameReport:
         """The focus was another one from the first frame on: all frames so far once more, with the one that was found.
 
-        What the first attempt knows stays if the second one loses frames that it did not, or if zones that fitted
-        nowhere do not fit now either: then something covers the scene, and the focus was none.
+        The best attempt stays, which may be the first one.
         """
-        first, random, frames = self.following, self.selector.rng, self.beginning.taken()
-        if first.places is not None:
-            first.places.collect()
+        answer, frames = report, self.beginning.frames
+        best, random, fits = self.following, self.selector.rng, self._fit_of(self.beginning.residuals)
         for _ in range(ATTEMPTS):
-            begun, last, mapping = self.window.latest_numbers, report, report.mapping
+            if self.places is not None:
+                self.places.collect()
+            begun, mapping, residuals = self.window.latest_numbers, answer.mapping, []
             self._begin(begun)
             for frame in frames:
                 last = self.following(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
                 mapping = last.mapping or mapping
-            fewer = len(self.map.frames) < len(first.map.frames)
-            if fewer or self.following.segments != first.segments or self.window.is_covered:
-                self.following, self.selector.rng = first, random
-                return report
+                residuals += [] if last.track is None else [last.track.rms]
+            if not self._fit_of(residuals).is_better_than(fits):
+                self.following, self.selector.rng = best, random
+                break
+            answer = replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
+            best, random, fits = self.following, self.selector.rng, self._fit_of(residuals)
             if self.window.focus_is_near(begun[-1]):
                 break
-        return replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
+        if answer is report:
+            self.beginning.refuse()
+        else:
+            self.beginning.close()
+        return answer
+
+    def _fit_of(self, residuals: list[float]) -> Fit:
+        """How well the frames fit so far; ``residuals`` of their tracks."""
+        zones = sum(int(k.covered.covered.sum()) for k in self.window.keyframes if k.covered is not None)
+        middle = float(np.median(residuals)) if residuals else np.inf
+        poses, segments = len(self.map.frames), self.following.segments
+        return Fit(poses, segments, self.window.is_covered, zones, middle)
 
     # --- what is known ---------------------------------------------------------------------------------------
 
