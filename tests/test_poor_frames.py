@@ -78,6 +78,13 @@ def test_after_a_jump_frames_may_fit_worse() -> None:
     assert poor_frames(found) == []  # type: ignore[arg-type]
 
 
+def test_frames_hang_on_a_keyframe_that_is_mostly_covered() -> None:
+    seen = [
+        frame(n, 4.0, status="ok" if n % 2 else "keyframe", covered=0.6 if n == 8 else 0.0) for n in range(30)
+    ]
+    assert poor_frames(seen) == list(range(8, 22))  # type: ignore[arg-type]
+
+
 def test_what_covers_the_scene_is_another_matter() -> None:
     seen = [frame(n, 9.0 if n > 8 else 4.0, covered=0.4 if n > 8 else 0.0) for n in range(20)]
     assert poor_frames(seen) == []  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ def poor_notices(reports: Iterable[FrameReport]) -> list[str]:
     first, last = reports[numbers[0]].index, reports[numbers[-1]].index
     return [
         f"{len(numbers)} of {len(reports)} frames ({first} to {last}) suddenly fit the map far worse than those before "
-        "them, or their depth cannot be measured (blurred, reflected, veiled, noisy): their poses may be drawn aside."
+        "them, have no depth, or hang on one that does, or that is mostly covered: their poses may be drawn aside."
     ]
 
 

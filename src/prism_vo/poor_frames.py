@@ -5,7 +5,8 @@ Tracking gets used to poor images within three frames, because it must: nothing 
 lens that lasts from a scene that has become rougher. What it finds is then as good as it can be, and may be wrong by
 more than it says. A scene that becomes rougher does so from frame to frame (1.14 times the last residuals at the most,
 in clean recordings); such a fault begins at once. Where it makes the images smooth, later ones fit each other as well
-as ever, but they hang on the one keyframe that did not fit, as long as it is in the window.
+as ever, but they hang on the one keyframe that did not fit, as long as it is in the window. So do frames after a
+keyframe most of which showed something else than the scene.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ RECENT = 3  # such frames
 FAR = 18.0
 # of an image: what covers more of the scene is another matter; single zones disagree for other reasons, too
 COVERED_PART = 0.1
+MOST_COVERED = 0.5  # of a keyframe that the map may go on with: most of it shows the scene
 WINDOW = 7  # keyframes
 POORER = 0.5  # of the depths that other keyframes had
 
@@ -36,7 +38,7 @@ def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
             continue
         worse, blind = fit.is_worse(report), depth.is_poorer(report)
         if report.status in ("keyframe", "recovered"):
-            hanging = WINDOW if worse else max(hanging - 1, 0)
+            hanging = WINDOW if worse or report.covered > MOST_COVERED else max(hanging - 1, 0)
         if worse or blind or hanging:
             poor.append(n)
     return poor
