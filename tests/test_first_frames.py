@@ -18,7 +18,7 @@ def test_a_false_first_pose_is_mended_although_no_keyframe_moves() -> None:
     for frame in frames:
         odometry(frame)
         if spoilt is None and odometry.map.unrefined.refined:
-            placed = odometry.map.unrefined.refined[0].tracked.placed
+            placed = odometry.map.unrefined.refined[0].placed
             placed.T_frame_ref = se3.exp(FALSE) @ placed.T_frame_ref
             spoilt = placed.time
             assert odometry.window.is_filling

@@ -36,7 +36,7 @@ class Fit:
     def is_better_than(self, other: Fit) -> bool:
         """Whether an attempt with another focus is the better one: it loses nothing, and covers nothing.
 
-        Where zones fitted nowhere, the whole image must fit better: a wrong focus leaves residuals 13 to 25 % larger
+        Where zones fitted nowhere, the whole image must fit better: a wrong focus leaves residuals 15 to 25 % larger
         than the right one, while one that follows what really covers the scene makes them larger, or leaves them.
         """
         if self.poses < other.poses or self.segments != other.segments:
