@@ -138,7 +138,8 @@ class Odometry:
         """A frame whose pose is believed."""
         before = self.motion
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
+        teaches = verdict.is_example and not self._is_copy  # what was seen before teaches nothing new
+        self.motion = self.motion.after(posed, track, verdict.shift, teaches)
         posed, even = self._in_common_light(posed, track, reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
         if due and not verdict.is_example and self.variant.measures_depth:
