@@ -59,7 +59,9 @@ class _Fit:
             self.segment = report.segment
             self.recent.clear()
         track = report.track
-        if track is None or track.is_still or track.flow > FAR:
+        if track is None or track.is_still:
+            return False
+        if track.flow > FAR and report.status != "recovered":  # a keyframe refused it that was near enough
             return False
         if report.covered > 1.0 - COVERED:
             return False
