@@ -101,11 +101,11 @@ def test_a_second_attempt_that_loses_frames_is_forgotten(monkeypatch: pytest.Mon
     monkeypatch.undo()
     follow, again = Following.__call__, []
 
-    def losing(self: Following, frame: Frame) -> object:
+    def losing(self: Following, frame: Frame, copy: bool) -> object:
         if self.numbers is not None and frame.index == 3:
             again.append(frame.index)
             return self.report(frame, "lost", None, None)
-        return follow(self, frame)
+        return follow(self, frame, copy)
 
     monkeypatch.setattr(Following, "__call__", losing)
     result = run_with(0)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from decoded_frames import FrameList, wall
+from decoded_frames import CAMERA, VIEW, FrameList, wall
 
 from prism_vo.copies import frozen_runs, is_copy
+from prism_vo.odometry import Odometry
 from prism_vo.pipeline import run
+from prism_vo.sensor import DecodedSensor
 from prism_vo.types import RawFrame
 
 
@@ -55,3 +57,14 @@ def test_a_camera_that_stands_still_is_not() -> None:
 def test_copies_to_the_end_of_a_recording_are_said() -> None:
     """Whether the camera goes on, nobody will ever know."""
     assert run(shown([0, 1, 2, 3, 4, 5, 5, 5, 5])).exit_code == 3
+
+
+def test_copies_teach_nothing() -> None:
+    """Of a map that has just begun, two copies are not two more frames."""
+    twice, once = (Odometry(CAMERA, sensor=DecodedSensor(VIEW)) for _ in range(2))
+    for frame in shown([0, 1, 1, 1]).frames:
+        twice(frame)
+    for frame in shown([0, 1]).frames:
+        once(frame)
+    usual = twice.following.motion.expected
+    assert usual == once.following.motion.expected and len(usual.recent) == 1

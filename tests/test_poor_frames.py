@@ -74,8 +74,12 @@ def test_frames_hang_on_a_keyframe_that_did_not_fit() -> None:
 def test_after_a_jump_frames_may_fit_worse() -> None:
     seen = [*residuals(*[4.0] * 8), frame(8, 8.0, status="keyframe", flow=25.0), *residuals(*[4.0] * 20)]
     assert poor_frames(seen) == []  # type: ignore[arg-type]
-    found = [*residuals(*[4.0] * 8), frame(8, 8.0, status="recovered"), *residuals(*[4.0] * 20)]
-    assert poor_frames(found) == []  # type: ignore[arg-type]
+    found = frame(8, 8.0, status="recovered")
+    after = residuals(*[4.0] * 20)
+    away = [*residuals(*[4.0] * 7), frame(7, 4.0, status="lost"), found, *after]
+    assert poor_frames(away) == []  # type: ignore[arg-type]
+    at_once = [*residuals(*[4.0] * 8), found, *after]  # nothing was missed before it
+    assert 8 in poor_frames(at_once)  # type: ignore[arg-type]
 
 
 def test_frames_hang_on_a_keyframe_that_is_mostly_covered() -> None:

@@ -84,8 +84,11 @@ class Following:
         self.lamp = Lamp()
         self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
 
-    def __call__(self, frame: Frame) -> FrameReport:
-        """Track one frame and, when it has moved far enough, make it a keyframe."""
+    def __call__(self, frame: Frame, copy: bool = False) -> FrameReport:
+        """Track one frame and, when it has moved far enough, make it a keyframe.
+
+        ``copy``: of the frame before it; what was seen before teaches nothing new.
+        """
         if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
@@ -98,13 +101,16 @@ class Following:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
-        return self._believed(frame, track, verdict, self.reference)
+        teaches = verdict.is_example and not copy
+        return self._believed(frame, track, verdict, self.reference, teaches)
 
-    def _believed(self, frame: Frame, track: Track, verdict: Verdict, reference: Reference) -> FrameReport:
-        """A frame whose pose is believed."""
+    def _believed(
+        self, frame: Frame, track: Track, verdict: Verdict, reference: Reference, teaches: bool
+    ) -> FrameReport:
+        """A frame whose pose is believed; ``teaches``: later ones may fit as it does."""
         before = self.motion
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
+        self.motion = self.motion.after(posed, track, verdict.shift, teaches)
         posed, even = self._in_common_light(posed, track, reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
         if due and not verdict.is_example and self.variant.measures_depth:

@@ -103,7 +103,7 @@ class Odometry:
             self.following.reference = None
             self.sensor.unlearn()
         self.beginning.add(frame)
-        report = self.following(frame)
+        report = self.following(frame, self._is_copy)
         self.beginning.note(report.track)
         doubtful = (
             report.mapping is not None
@@ -162,8 +162,10 @@ class Odometry:
                 self.places.collect()
             begun, mapping, residuals = self.window.latest_numbers, answer.mapping, []
             self._begin(begun)
-            for frame in frames:
-                last = self.following(replace(frame, pyramid=self.tracker.pyramid(frame.focused.image)))
+            for before, frame in zip([None, *frames], frames):
+                copy = before is not None and is_copy(frame.source, before.source)
+                pyramid = self.tracker.pyramid(frame.focused.image)
+                last = self.following(replace(frame, pyramid=pyramid), copy)
                 mapping = last.mapping or mapping
                 residuals += [] if last.track is None else [last.track.rms]
             if not self._fit_of(residuals).is_better_than(fits):

@@ -17,13 +17,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from prism_vo.frame_report import FrameReport
+from prism_vo.tracking.brightness import COVERED
 
 WORSE = 1.5  # times the largest residual of the last frames that were none of these
 RECENT = 3  # such frames
 # px RMS at 512 px width from its keyframe, twice as far as usual: after a jump all frames fit worse
 FAR = 18.0
-# of an image: what covers more of the scene is another matter; single zones disagree for other reasons, too
-COVERED_PART = 0.1
+COVERED_PART = 0.1  # of an image, at least, to be said: single zones disagree for other reasons, too
 MOST_COVERED = 0.5  # of a keyframe that the map may go on with: most of it shows the scene
 WINDOW = 7  # keyframes
 POORER = 0.5  # of the depths that other keyframes had
@@ -33,10 +33,13 @@ def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
     """Their numbers."""
     fit, depth, poor = _Fit(), _Depth(), []
     hanging = 0  # keyframes to come until one that did not fit has left the window
+    was_lost = False
     for n, report in enumerate(reports):
         if report.status == "lost":
+            was_lost = True
             continue
-        worse, blind = fit.is_worse(report), depth.is_poorer(report)
+        worse, blind = not was_lost and fit.is_worse(report), depth.is_poorer(report)
+        was_lost = False
         if report.status in ("keyframe", "recovered"):
             hanging = WINDOW if worse or report.covered > MOST_COVERED else max(hanging - 1, 0)
         if worse or blind or hanging:
@@ -56,9 +59,11 @@ class _Fit:
             self.segment = report.segment
             self.recent.clear()
         track = report.track
-        if track is None or track.is_still or track.flow > FAR or report.status == "recovered":
+        if track is None or track.is_still:
             return False
-        if report.covered > COVERED_PART:
+        if track.flow > FAR and report.status != "recovered":  # a keyframe refused it that was near enough
+            return False
+        if report.covered > 1.0 - COVERED:
             return False
         if self.recent and track.relative_rms > WORSE * max(self.recent):
             return True
