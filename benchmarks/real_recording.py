@@ -18,6 +18,7 @@ from prism_vo.datasets.images import list_images, read_image
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.nominal import METRIC_KEYS
 from prism_vo.optics.vendor import RaytrixGrid, grid_readings, read_raytrix_grid
 from prism_vo.types import RawFrame
 
@@ -115,6 +116,7 @@ def nominal_calibration(vendor: RaytrixGrid, fit: GridFit, optics: NominalOptics
     """A camera of data-sheet numbers about a vendor's grid."""
     height, width = fit.image_shape
     data = {
+        "nominal": METRIC_KEYS,
         "sensor": {"width": width, "height": height, "pixel_size_um": optics.pixel},
         "main_lens": {
             "focal_length_mm": optics.lens,

@@ -11,8 +11,9 @@ from decoded_frames import CAMERA, VIEW, FrameList
 from moved_focus import FOCUS, FRAMES, SHIFT, recording, refocused, run_with, scale_error
 
 from prism_vo import Config, run
+from prism_vo.optics.focus import FocusModel
 from prism_vo.optics.lens import LensModel
-from prism_vo.window.focus_watch import FocusEstimate
+from prism_vo.window.focus_watch import FocusEstimate, FocusWatch
 
 
 def test_an_exact_camera_file_is_left_alone() -> None:
@@ -82,6 +83,23 @@ def test_a_verdict_is_not_repeated_where_images_show_nothing(monkeypatch: pytest
     shift = window.focus_shift
     assert window.follow_focus((np.eye(1), np.zeros(1))) is None
     assert window.focus_watch.verdict == "as it was" and window.focus_shift == shift
+
+
+@pytest.mark.parametrize("what", ["guessed optics", "a lens moved by half a millimetre", "a focus"])
+def test_what_no_focus_alone_puts_right_is_left_as_it_is(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The images show another focus, keyframe after keyframe, and very clearly."""
+    window = run_with(FRAMES).odometry.window
+    focus = window.model.focus
+    assert focus is not None
+    nominal = CAMERA.calibration.model_copy(update={"nominal": ("focal_length_mm",), "uncertainty": None})
+    assert FocusModel.of(VIEW, type(CAMERA)(nominal)).known.guessed and not focus.known.guessed
+    if what == "guessed optics":
+        window.model = replace(window.model, focus=replace(focus, known=replace(focus.known, guessed=True)))
+    shift = 0.5 if what.startswith("a lens") else 0.05
+    window.focus_watch = FocusWatch(keyframes=20)
+    monkeypatch.setattr("prism_vo.window.camera_numbers.focus_estimate", lambda *_: (shift, 1e-5))
+    rescaled = [window.follow_focus((np.eye(1), np.zeros(1))) for _ in range(4)]
+    assert (window.focus_shift != 0.0) == any(r is not None for r in rescaled) == (what == "a focus")
 
 
 def test_what_is_held_is_as_wrong_as_images_and_file_say_together() -> None:

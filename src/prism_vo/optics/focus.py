@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from prism_vo.optics.calibration import Calibration
 from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.optics.nominal import metric_notice
 from prism_vo.optics.view import FocusedView
 
 USUAL_SIGMA = 1e-2  # mm: what heat, transport or a touched ring leave of a calibration that does not say
@@ -33,6 +34,7 @@ class FocusUncertainty:
     sigma: float = USUAL_SIGMA  # mm, of b_L0 with all else as in the file
     stated: bool = False  # by the file
     scale: float = 0.0  # relative σ of κ, the unit of length; 0: not stated
+    guessed: bool = False  # like the other optics: then nobody can tell what is wrong about them
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class FocusModel:
         w_infinity, kappa = (_stated(said, key) for key in ("w_infinity", "kappa_m"))
         scale = 0.0 if kappa is None else kappa / view.kappa
         if w_infinity is None:
-            return replace(model, known=FocusUncertainty(scale=scale))
+            guessed = metric_notice(camera.calibration) is not None
+            return replace(model, known=FocusUncertainty(scale=scale, guessed=guessed))
         sigma = w_infinity / abs(model.slopes(0.0).w_infinity)
         return replace(model, known=FocusUncertainty(sigma, True, scale))
 

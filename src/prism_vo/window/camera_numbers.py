@@ -24,6 +24,7 @@ from prism_vo.window.refocus import Rescaling, change_from_here, correct_from_th
 from prism_vo.window.report import FocusReport, LensReport
 from prism_vo.window.uncertainty import focus_estimate, own_sigmas
 
+LARGEST_SHIFT = 0.3  # mm, that heat, transport and touch may move a lens by; beyond it the optics are others
 NEAR = 0.25  # of σ of the focus: what a wrong one holds back of itself is less then
 
 
@@ -64,6 +65,12 @@ class WindowWithCamera(WindowContents):
             self.focus_suspected = found
             return None
         self.focus_seen, self.focus_suspected = found, None
+        guessed = focus.known.guessed and self.model.lens is None
+        if (
+            guessed or abs(found.shift) > LARGEST_SHIFT
+        ):  # it is said, but no focus alone puts such optics right
+            self.focus_watch = replace(self.focus_watch, verdict="as it was")
+            return None
         step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
         self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
         match self.focus_watch.verdict:
