@@ -21,7 +21,7 @@ FACE = "__init__"  # the public names; above everything that they stand for
 # above. A new room gets a place here; nowhere else is the order written down.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "errors", "kernel_cache", "shelf"),
-    ("bounded", "compiled", "prefetch"),
+    ("bilinear", "bounded", "compiled", "prefetch"),
     ("atomic", "interruption", "workers"),
     (
         "output_folder",

@@ -272,6 +272,7 @@ class Following:
         if place is not None:
             return self._start_at(frame, place)
         if self.motion.lost > self.config.track.patience:
+            self.lamp = self.lamp.in_another_map()
             return self._start_segment(frame)
         return self.report(frame, "lost", track, None, verdict)
 

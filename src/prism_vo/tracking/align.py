@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.bilinear import CHANNELS, between_pixels
 from prism_vo.compiled import njit
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.increments import incremented
@@ -115,24 +116,16 @@ def _project(warp, intrinsics, pixels, width, height, out):  # type: ignore[no-u
         out.visible[k] = one if inside else np.float32(0)
         column, row = np.int32(px), np.int32(py)
         out.right[k], out.down[k] = px - np.float32(column), py - np.float32(row)
-        out.at[k] = (row * np.int32(width) + column) * np.int32(3)
+        out.at[k] = (row * np.int32(width) + column) * np.int32(CHANNELS)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def _look_up(flat, width, seen, count, value, gx, gy):  # type: ignore[no-untyped-def]
-    """Intensity and gradient between four pixels each. Unsigned indices spare the test for negative ones."""
-    one, below = np.float32(1), np.uint64(3 * width)
-    c1, c2, c3, c4, c5 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
+    """Intensity and gradient between four pixels each."""
+    below = np.uint64(CHANNELS * width)
     for k in range(count):
-        fx, fy = seen.right[k], seen.down[k]
-        w11 = fx * fy
-        w10, w01 = fy - w11, fx - w11
-        w00 = one - fx - fy + w11
-        a = np.uint64(seen.at[k])
-        d = a + below
-        value[k] = w00 * flat[a] + w01 * flat[a + c3] + w10 * flat[d] + w11 * flat[d + c3]
-        gx[k] = w00 * flat[a + c1] + w01 * flat[a + c4] + w10 * flat[d + c1] + w11 * flat[d + c4]
-        gy[k] = w00 * flat[a + c2] + w01 * flat[a + c5] + w10 * flat[d + c2] + w11 * flat[d + c5]
+        place, right, down = np.uint64(seen.at[k]), seen.right[k], seen.down[k]
+        value[k], gx[k], gy[k] = between_pixels(flat, place, below, right, down)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -148,7 +141,7 @@ def _normal_equations(image, intrinsics, warp, reference, weights, h, b):  # typ
     t0, t1, t2 = warp.translation[0], warp.translation[1], warp.translation[2]
     saturated = huber * (two * cutoff - huber)
     height, width = image.shape[0], image.shape[1]
-    flat = image.reshape(height * width * 3)
+    flat = image.reshape(height * width * CHANNELS)
     work = np.empty((9, CHUNK), np.float32)
     seen = _Seen(work[0], work[1], work[2], work[3], work[4], work[5], np.empty(CHUNK, np.int32))
     value, grad_x, grad_y = work[6], work[7], work[8]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from prism_vo.tracking.judge import Judge
@@ -31,6 +31,7 @@ class Lamp:
 
     frames: int = 0  # that had bands
     since: int = REMEMBERED  # frames without any since then
+    is_even: bool = False  # a raw image of this map was looked at, and its rows are lit evenly
 
     @property
     def is_expected(self) -> bool:
@@ -39,7 +40,13 @@ class Lamp:
 
     def after(self, banded: bool) -> Lamp:
         """One more frame was looked at, or needed no look."""
-        return Lamp(self.frames + 1, 0) if banded else Lamp(self.frames, min(self.since + 1, REMEMBERED))
+        if banded:
+            return Lamp(self.frames + 1, 0)
+        return replace(self, since=min(self.since + 1, REMEMBERED))
+
+    def in_another_map(self) -> Lamp:
+        """The light may have changed since."""
+        return replace(self, is_even=False)
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,10 @@ class Evened:
 
 def first_without_bands(tracker: Tracker, sensor: SeesBands, frame: Frame, lamp: Lamp) -> tuple[Frame, Lamp]:
     """There is nothing to compare the first frame of a map with, and its depths are what that begins with."""
-    evened = _even(tracker, frame, sensor) or frame
-    return evened, lamp.after(evened is not frame)
+    evened = _even(tracker, frame, sensor)
+    if evened is None or evened is frame:
+        return frame, replace(lamp.after(False), is_even=evened is frame)
+    return evened, lamp.after(True)
 
 
 def track_without_bands(
@@ -74,7 +83,8 @@ def track_without_bands(
     seen = None
     if not lamp.is_expected:
         seen = Evened(frame, tracker.track(frame, reference, motion), lamp.after(False))
-        if not judge.doubts(seen.track, motion):
+        # that no frames are known to compare it with is no reason: bands would have been in the first one, too
+        if not judge.doubts(seen.track, motion, but_inexperience=lamp.is_even):
             return seen
     evened = _even(tracker, frame, sensor)
     if evened is not None and evened is not frame:

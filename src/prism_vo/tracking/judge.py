@@ -128,9 +128,10 @@ class Judge:
         self.measure, self.cutoff = measure, cutoff
 
     @staticmethod
-    def doubts(track: Track, motion: Motion) -> bool:
-        """Whether a frame fits worse than the last good ones, or there are none yet."""
-        return Judge._is_unusual(track, motion) or not track.ok or track.brightness.zones < COVERED
+    def doubts(track: Track, motion: Motion, but_inexperience: bool = False) -> bool:
+        """Whether a frame fits worse than the last good ones, or there are none yet (that ``but_inexperience``)."""
+        unusual = Judge._is_unusual(track, motion) and (motion.expected.is_known or not but_inexperience)
+        return unusual or not track.ok or track.brightness.zones < COVERED
 
     def __call__(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion

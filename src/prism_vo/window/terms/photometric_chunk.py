@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism_vo.bilinear import CHANNELS, between_pixels
 from prism_vo.compiled import njit
 from prism_vo.points.pattern import IN, OUTLIER, OUTSIDE, PATTERN
 from prism_vo.prefetch import prefetch
@@ -83,30 +84,22 @@ def project(r, t, intrinsics, width, height, at, c):  # type: ignore[no-untyped-
             x, y = x if inside else one, y if inside else one
             column, row = np.int32(x), np.int32(y)
             c[X + k * CHUNK + m], c[Y + k * CHUNK + m] = x - np.float32(column), y - np.float32(row)
-            at[k * CHUNK + m] = (row * np.int32(width) + column) * np.int32(3)
+            at[k * CHUNK + m] = (row * np.int32(width) + column) * np.int32(CHANNELS)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def look_up(flat, width, count, at, c):  # type: ignore[no-untyped-def]
-    """Intensity and gradients between four pixels each. Unsigned indices spare the test for negative ones."""
-    one, below = np.float32(1), np.uint64(3 * width)
-    c1, c2, c3, c4, c5 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
+    """Intensity and gradients between four pixels each."""
+    below, last = np.uint64(CHANNELS * width), np.uint64(2 * CHANNELS - 1)
     for m in range(count):
         later = min(m + AHEAD, count - 1)
         for k in range(PIXELS):
             soon = np.uint64(at[k * CHUNK + later])
             prefetch(flat, soon)
-            prefetch(flat, soon + below + c5)
+            prefetch(flat, soon + below + last)
         for k in range(PIXELS):
-            fx, fy = c[X + k * CHUNK + m], c[Y + k * CHUNK + m]
-            w11 = fx * fy
-            w10, w01 = fy - w11, fx - w11
-            w00 = one - fx - fy + w11
-            a = np.uint64(at[k * CHUNK + m])
-            d = a + below
-            value = w00 * flat[a] + w01 * flat[a + c3] + w10 * flat[d] + w11 * flat[d + c3]
-            gx = w00 * flat[a + c1] + w01 * flat[a + c4] + w10 * flat[d + c1] + w11 * flat[d + c4]
-            gy = w00 * flat[a + c2] + w01 * flat[a + c5] + w10 * flat[d + c2] + w11 * flat[d + c5]
+            place, fx, fy = np.uint64(at[k * CHUNK + m]), c[X + k * CHUNK + m], c[Y + k * CHUNK + m]
+            value, gx, gy = between_pixels(flat, place, below, fx, fy)
             c[VALUE + k * CHUNK + m], c[GRAD_X + k * CHUNK + m], c[GRAD_Y + k * CHUNK + m] = value, gx, gy
 
 
