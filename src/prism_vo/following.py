@@ -27,7 +27,7 @@ from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
-from prism_vo.tracking.policy import wants_keyframe
+from prism_vo.tracking.policy import keyframe_distance, wants_keyframe
 from prism_vo.tracking.recovery import relocate
 from prism_vo.tracking.reference import KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
@@ -83,6 +83,7 @@ class Following:
         self.segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
         self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
+        self._farther = 1.0  # times the usual distance between keyframes
 
     def __call__(self, frame: Frame, copy: bool = False) -> FrameReport:
         """Track one frame and, when it has moved far enough, make it a keyframe.
@@ -112,7 +113,7 @@ class Following:
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
         self.motion = self.motion.after(posed, track, verdict.shift, teaches)
         posed, even = self._in_common_light(posed, track, reference.exposure)
-        due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
+        due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example, self._farther)
         if due and not verdict.is_example and self.variant.measures_depth:
             self.motion = before
             return self._recover(frame, track, replace(verdict, contradiction=NO_KEYFRAME))
@@ -162,6 +163,9 @@ class Following:
         with self.watch("wait"):
             found = candidates()
             self.window.adopt(found, view)
+        # while depths and focus are still being learnt, every keyframe is worth its while
+        learning = self.window.is_filling or not self.window.focus_is_settled
+        self._farther = 1.0 if learning else keyframe_distance(found.scale_sigma(view))
         self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
         self._track_against_newest(posed.frame, change)
         return change.report

@@ -110,6 +110,23 @@ def test_candidates_carry_the_interval_of_their_measurement() -> None:
     np.testing.assert_allclose(c.measured, beyond, rtol=1e-5)
 
 
+def test_what_candidates_know_of_scale_is_how_well_one_factor_of_all_depths_is_found() -> None:
+    q, rng = 0.5, np.random.default_rng(1)
+
+    def wall(points: np.ndarray) -> PointDepth:
+        return measured(np.full(len(points), float(VIEW.inv_virtual_depth(q))), 0.004)
+
+    how = 300, SelectConfig(), 50.0, np.random.default_rng(0)
+    c = select_candidates(VIEW, textured(), wall, *how)
+    slope = q * float(VIEW.inv_virtual_depth_slope(q))  # of ρ_v by the logarithm of inverse depth
+    # errors as the information says: those of one matching window are one
+    errors = rng.normal(size=(400, len(c))) / np.sqrt(c.information)
+    factors = (errors * c.information * slope).sum(1) / (c.information * slope**2).sum()
+    assert c.scale_sigma(VIEW) == pytest.approx(factors.std(), rel=0.15)
+    none = select_candidates(VIEW, textured(), lambda p: PointDepth.none(len(p)), *how)
+    assert none.scale_sigma(VIEW) == np.inf
+
+
 def test_without_depth_the_whole_ray_is_open() -> None:
     def no_depth(points: np.ndarray) -> PointDepth:
         return PointDepth.none(len(points))

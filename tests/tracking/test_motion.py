@@ -12,7 +12,13 @@ from prism_vo import se3
 from prism_vo.config import TrackConfig
 from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 from prism_vo.tracking.motion import TRIED_ROTATIONS, Motion
-from prism_vo.tracking.policy import wants_keyframe
+from prism_vo.tracking.policy import (
+    FARTHER,
+    SURE_OF_SCALE,
+    UNSURE_OF_SCALE,
+    keyframe_distance,
+    wants_keyframe,
+)
 from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
 
@@ -206,6 +212,19 @@ def test_a_frame_that_is_no_example_becomes_a_keyframe_only_if_it_must() -> None
     assert wants_keyframe(grown, motion, config)
     assert not wants_keyframe(grown, motion, config, is_example=False)
     assert wants_keyframe(replace(grown, flow=40.0, flow_translation=40.0), motion, config, is_example=False)
+
+
+def test_keyframes_lie_farther_apart_where_one_of_them_knows_the_scale() -> None:
+    sigmas = (0.0, SURE_OF_SCALE, 0.006, UNSURE_OF_SCALE, 0.1, np.inf)
+    distances = [keyframe_distance(sigma) for sigma in sigmas]
+    assert distances[:2] == [FARTHER, FARTHER] and distances[3:] == pytest.approx([1.0, 1.0, 1.0])
+    assert 1.0 < distances[2] < FARTHER
+    flow, config = 1.2 * TrackConfig().keyframe_flow, TrackConfig()
+    moved = replace(tracked(2.0, 2.0), flow=flow, flow_translation=flow)
+    assert wants_keyframe(moved, on_the_way(), config)
+    assert not wants_keyframe(moved, on_the_way(), config, farther=FARTHER)
+    # what is out of view is so however much is known
+    assert wants_keyframe(replace(moved, visible=0.5), on_the_way(), config, farther=FARTHER)
 
 
 def test_whether_the_camera_moves_is_remembered_while_something_is_before_it() -> None:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.optics.view import FocusedView
 from prism_vo.points.pattern import CENTRE, NONE
 
+LEAST_INV_DEPTH = 0.005  # 1/m: what is farther says nothing about scale
 DEPTH_USED, DEPTH_UNCERTAIN, DEPTH_NONE = np.int8(0), np.int8(1), np.int8(2)  # green, cyan, magenta
 
 
@@ -90,6 +92,13 @@ class Candidates(_PointColumns):
     def measured_share(self) -> float:
         """Of those whose depth could be measured."""
         return float(np.isfinite(self.measured).mean()) if len(self) else 0.0
+
+    def scale_sigma(self, view: FocusedView) -> float:
+        """Relative σ of the one factor of all distances that their measured depths know; inf: there are none."""
+        used = (self.information > 0) & (self.inv_depth > LEAST_INV_DEPTH)
+        q, information = self.inv_depth[used], self.information[used]
+        total = float((information * (q * view.inv_virtual_depth_slope(q)) ** 2).sum())
+        return 1.0 / np.sqrt(total) if total > 0.0 else np.inf
 
     def painted(self, picture: NDArray[np.uint8]) -> Candidates:
         """With the colours of their pixels in a picture (h, w, 3)."""
