@@ -4,7 +4,7 @@
 import numpy as np
 
 from prism_vo.arrays import Floats
-from prism_vo.bilinear import CHANNELS, between_pixels
+from prism_vo.bilinear import CHANNELS, between_pixels, between_values
 from prism_vo.compiled import njit
 
 
@@ -18,6 +18,14 @@ def _look_up(flat: Floats, width: int, x: Floats, y: Floats, out: Floats) -> Non
             out[n, channel] = found[channel]
 
 
+@njit()
+def _look_up_values(flat: Floats, width: int, x: Floats, y: Floats, out: Floats) -> None:
+    for n in range(len(x)):
+        column, row = np.int64(x[n]), np.int64(y[n])
+        at, below = np.uint64(row * width + column), np.uint64(width)
+        out[n] = between_values(flat, at, below, x[n] - np.float32(column), y[n] - np.float32(row))
+
+
 def test_values_between_pixels_are_bilinear() -> None:
     rng = np.random.default_rng(0)
     image = rng.uniform(-50.0, 255.0, (11, 13, CHANNELS)).astype(np.float32)
@@ -29,4 +37,9 @@ def test_values_between_pixels_are_bilinear() -> None:
     u, v = (x - column)[:, None].astype(np.float64), (y - row)[:, None].astype(np.float64)
     upper = (1 - u) * image[row, column] + u * image[row, column + 1]
     lower = (1 - u) * image[row + 1, column] + u * image[row + 1, column + 1]
-    np.testing.assert_allclose(out, (1 - v) * upper + v * lower, atol=2e-4)
+    expected = (1 - v) * upper + v * lower
+    np.testing.assert_allclose(out, expected, atol=2e-4)
+    for channel in range(CHANNELS):
+        alone = np.empty(500, np.float32)
+        _look_up_values(np.ascontiguousarray(image[..., channel]).ravel(), 13, x, y, alone)
+        np.testing.assert_allclose(alone, expected[:, channel], atol=2e-4)

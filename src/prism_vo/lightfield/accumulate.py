@@ -39,8 +39,7 @@ from prism_vo.lightfield.sample_steps import (
     add_neighbours,
     aim,
     in_float32,
-    interpolated,
-    read_pixels,
+    read_sample,
     weight_at,
 )
 from prism_vo.lightfield.workspace import (
@@ -122,10 +121,10 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
         for row in range(row0, row1 + 1):  # memory is read only where the lens is
             for t in range(row * nx + col0, row * nx + col1 + 1):
                 k = size(t + PAD)
-                read_pixels(work, k, raw, base + size(np.uint32(pixel[k])), width)
+                read_sample(work, k, raw, base + size(np.uint32(pixel[k])), width)
         for t in range(first, last):
             k = size(t)
-            value = interpolated(work, k)
+            value = work[k + VALUE]
             usable = min(value, work[k + INSIDE]) > zero
             weight = work[k + WEIGHT] if usable else zero
             value = value - offset if usable else far_out
@@ -187,10 +186,10 @@ def _sum_block(image, lenses, overlay, grid, workspace):  # type: ignore[no-unty
                 work[k + WEIGHT] = weight_at((rx * rx + row_r2) * by.inv_radius2, by.fall)
         for t in range(rows * columns):
             k = size(t)
-            read_pixels(work, k, raw, base + size(np.uint32(pixel[k])), width)
+            read_sample(work, k, raw, base + size(np.uint32(pixel[k])), width)
         for t in range(whole_lanes(rows * columns)):
             k = size(t)
-            value = interpolated(work, k)
+            value = work[k + VALUE]
             weight = work[k + WEIGHT] if value > zero else zero
             work[k + WEIGHT] = weight
             work[k + VALUE] = value - offset

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.bilinear import between_values
 from prism_vo.compiled import njit
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import (
@@ -131,7 +132,7 @@ def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped
     ``out``: ``disc.reach`` columns wider to each side, twice. A lens goes through two loops over the pixels of the disc
     (positions and weights, then memory): the first vectorises, which it would not row by row.
     """
-    f32, size, one_on, zero, one = np.float32, np.uint64, np.uint64(1), np.float32(0.0), np.float32(1.0)
+    f32, size, zero, one = np.float32, np.uint64, np.float32(0.0), np.float32(1.0)
     lenses, radius, border, scale, slope = layout
     column, line, row_start, place, n = disc
     width32, width = np.int32(raw.shape[1]), size(raw.shape[1])
@@ -171,8 +172,5 @@ def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped
         target = size(home_row * out.shape[1] + home_column + 2 * n)  # modulo 2⁶⁴ where negative
         for t in range(begin, end):
             k = size(t)
-            p = base + size(np.uint32(pixel[k]))
-            u, upper, lower = work[k], flat[p], flat[p + width]
-            upper += u * (flat[p + one_on] - upper)
-            lower += u * (flat[p + width + one_on] - lower)
-            sums[target + size(place[k])] += (upper + work[k + v] * (lower - upper)) * work[k + weight]
+            value = between_values(flat, base + size(np.uint32(pixel[k])), width, work[k], work[k + v])
+            sums[target + size(place[k])] += value * work[k + weight]

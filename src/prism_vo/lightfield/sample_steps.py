@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism_vo.bilinear import between_values
 from prism_vo.compiled import njit
 from prism_vo.lightfield.workspace import (
     GB,
@@ -20,10 +21,6 @@ from prism_vo.lightfield.workspace import (
     GX,
     GY,
     NEXT,
-    TAP00,
-    TAP01,
-    TAP10,
-    TAP11,
     VALUE,
     W2,
     WEIGHT,
@@ -100,19 +97,9 @@ def aim(work, pixel, k, x, y, width):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
-def read_pixels(work, k, raw, at, width):  # type: ignore[no-untyped-def]
-    """The four pixels of a bilinear sample, from memory."""
-    work[k + TAP00], work[k + TAP01] = raw[at], raw[at + NEXT]
-    work[k + TAP10], work[k + TAP11] = raw[at + width], raw[at + width + NEXT]
-
-
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
-def interpolated(work, k):  # type: ignore[no-untyped-def]
-    """The bilinear sample."""
-    u, left_above, left_below = work[k + U], work[k + TAP00], work[k + TAP10]
-    above = left_above + u * (work[k + TAP01] - left_above)
-    below = left_below + u * (work[k + TAP11] - left_below)
-    return above + work[k + V] * (below - above)
+def read_sample(work, k, raw, at, width):  # type: ignore[no-untyped-def]
+    """The bilinear sample, from memory."""
+    work[k + VALUE] = between_values(raw, at, width, work[k + U], work[k + V])
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")

@@ -17,6 +17,8 @@ from prism_vo.lightfield.accumulate import accumulate
 from prism_vo.lightfield.records import SampleGrid
 from prism_vo.lightfield.search import LEAST_WEIGHT
 from prism_vo.lightfield.workspace import (
+    ALONG,
+    DOWN,
     GB,
     GI,
     GIB,
@@ -25,8 +27,6 @@ from prism_vo.lightfield.workspace import (
     GY,
     NEXT,
     PAD,
-    TAP00,
-    TAP10,
     W2,
     WI,
     WII,
@@ -53,7 +53,6 @@ SCORE, FREEDOM, MEAN, STEEP, STEEP_SCORE, STEEP_COST, BENT, STEEP_INNER, STEEP_N
     np.int64, range(CHANNELS)
 )
 CHANNEL_ROWS = (WX, W2, WI, GX, WY, GY, GB, GII, GIB, WXX, WXY)  # the sums that make room for them
-DOWN, ALONG = TAP00, TAP10  # rows of the working array that are free after the sums over lenses
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")

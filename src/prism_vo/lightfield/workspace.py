@@ -20,7 +20,7 @@ TILE = 8  # columns of a tile with slopes: the neighbours above and below, too, 
 WIDEST = 54  # samples a side of the largest box
 PAD = 32  # samples before and after: neighbours of the first and the last row
 STRIDE = WIDEST * WIDEST + 2 * PAD  # between rows of the working array
-ROWS = 29
+ROWS = 27
 SUMS = 18  # the first rows: sums over lenses
 COST_SUMS = 4  # the first of these, which the matching cost needs
 
@@ -33,10 +33,10 @@ def row_offset(row: int) -> np.uint64:
 # sums over lenses: w weight, i intensity, x and y baseline; over samples with neighbours g, their gradients and bend b
 W, W2, WI, WII, WX, WY, WIX, WIY, WXX, WXY, WYY, G, GX, GY, GI, GII, GB, GIB = map(row_offset, range(SUMS))
 COLUMN, ROW = row_offset(18), row_offset(19)  # of the samples of a tile
-TAP00, TAP01, TAP10, TAP11 = map(row_offset, range(20, 24))  # four values of the image about a position
-WEIGHTED = TAP00  # weight times value: the pixels are not needed any more
-U, V = row_offset(24), row_offset(25)  # where between them the position lies
-WEIGHT, INSIDE, VALUE = map(row_offset, range(26, ROWS))
+DOWN, ALONG = row_offset(20), row_offset(21)  # window sums, once the sums over lenses are complete
+WEIGHTED = DOWN  # weight times value, of a block
+U, V = row_offset(22), row_offset(23)  # where between four values of the image a position lies
+WEIGHT, INSIDE, VALUE = map(row_offset, range(24, ROWS))
 NEXT, ROW_BELOW = np.uint64(1), np.uint64(TILE)  # distances of neighbours in a row and in a tile
 
 
