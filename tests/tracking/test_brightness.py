@@ -12,13 +12,16 @@ from prism_vo import se3
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness import (
     LEAST_MATCH,
+    ZONES,
     Blurred,
     Brightness,
     BrightnessReference,
     ZoneAgreement,
     blurred,
     measure_brightness,
+    zone_of,
 )
+from prism_vo.tracking.brightness_kernels import PlaneNumbers, correlation, in_view, zone_sums
 from prism_vo.tracking.pyramid import image_pyramid, levels_of
 
 SIZE, FOCAL = 160, 200.0
@@ -172,3 +175,37 @@ def test_zones_whose_depth_is_hardly_known_are_not_judged() -> None:
     left[:, 0] = True
     found = ZoneAgreement(0.75, left.ravel())
     assert found.only(known.ravel()) is None and found.only(~known.ravel()) is not None
+
+
+def test_pixels_in_view_are_those_that_the_pinhole_says() -> None:
+    rng = np.random.default_rng(2)
+    plane = small_view().image_plane
+    rays, inv_depth = (
+        np.column_stack([rng.normal(0, 0.12, (400, 2)), np.ones(400)]),
+        rng.uniform(0.1, 2.0, 400),
+    )
+    pose = se3.exp(np.array([0.1, -0.1, -0.6, 0.05, 0.1, -0.1]))
+    (x, y, z), which = np.empty((3, 400)), np.empty(400, np.intp)
+    numbers = PlaneNumbers(plane.focal, plane.cx, plane.cy, plane.width - 5.0, plane.height - 5.0, 4.0)
+    count = in_view(rays, inv_depth, pose, numbers, x, y, z, which)
+    p = rays @ pose[:3, :3].T + pose[:3, 3] * inv_depth[:, None]
+    p[:, 2] = np.maximum(p[:, 2], 1e-3)
+    u, v = plane.project(p)
+    inside = np.flatnonzero(plane.contains(u, v, 4))
+    assert 50 < count == len(inside) < 350
+    np.testing.assert_array_equal(which[:count], inside)
+    np.testing.assert_allclose((x[:count], y[:count], z[:count]), (u[inside], v[inside], p[inside, 2]))
+
+
+def test_zones_and_correlation_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(3)
+    plane = small_view().image_plane
+    x, y = rng.uniform(0, plane.width - 1, 300), rng.uniform(0, plane.height - 1, 300)
+    a = rng.normal(100, 20, 300)
+    b = 0.7 * a + rng.normal(0, 10, 300)
+    sums = zone_sums(x, y, float(plane.width), float(plane.height), ZONES, a, b)
+    zone = zone_of(x, y, plane)
+    for row, values in zip(sums, (np.ones(300), a, b, a * a, b * b, a * b)):
+        np.testing.assert_allclose(row, np.bincount(zone, values, ZONES**2))
+    assert correlation(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert correlation(a, np.full(300, 7.0)) == 0.0 and correlation(np.zeros(0), np.zeros(0)) == 0.0

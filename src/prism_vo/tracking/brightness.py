@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
-from prism_vo.tracking.brightness_kernels import LEAST_SEEN, trimmed_axis, zone_sums
+from prism_vo.tracking.brightness_kernels import (
+    LEAST_SEEN,
+    PlaneNumbers,
+    correlation,
+    in_view,
+    trimmed_axis,
+    zone_sums,
+)
 
 BLUR = 2.0  # px of the level it is applied to
 MARGIN = 4
@@ -74,7 +81,8 @@ class BrightnessReference:
     def some(self) -> BrightnessReference:
         """Of many every few: enough to go on with."""
         few = slice(None, None, max(len(self.color) // ON_THE_WAY, 1))
-        return BrightnessReference(self.rays[few], self.inv_depth[few], self.color[few], self.sigma[few])
+        rays, inv_depth = np.ascontiguousarray(self.rays[few]), np.ascontiguousarray(self.inv_depth[few])
+        return BrightnessReference(rays, inv_depth, self.color[few], self.sigma[few])
 
     def known_zones(self, level: Pinhole, T_frame_ref: Array) -> Mask:
         """(ZONES²,): those of a frame at a pose in which half of the pixels lie where their depth puts them.
@@ -145,20 +153,23 @@ class Seen:
     @classmethod
     def at(cls, smooth: Blurred, level: Pinhole, reference: BrightnessReference, T_frame_ref: Array) -> Seen:
         """Looked up at a pose."""
-        p = reference.rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * reference.inv_depth[:, None]
-        z = np.maximum(p[:, 2], 1e-3)
-        x, y = level.project(np.column_stack([p[:, :2], z]))
-        inside = level.contains(x, y, MARGIN)
-        if not inside.any():
+        count = len(reference.inv_depth)
+        (x, y, z), which = np.empty((3, count)), np.empty(count, np.intp)
+        right, bottom = (float(side - 1 - MARGIN) for side in (level.width, level.height))
+        plane = PlaneNumbers(level.focal, level.cx, level.cy, right, bottom, float(MARGIN))
+        pose = np.ascontiguousarray(T_frame_ref)
+        count = in_view(reference.rays, reference.inv_depth, pose, plane, x, y, z, which)
+        if count == 0:
             return cls(*(np.zeros(0) for _ in range(4)))
-        column, row = x[inside, None].astype(np.float32), y[inside, None].astype(np.float32)
+        x, y, z, which = x[:count], y[:count], z[:count], which[:count]
+        column, row = x[:, None].astype(np.float32), y[:, None].astype(np.float32)
         seen = cv2.remap(smooth.value, column, row, cv2.INTER_LANCZOS4)[
             :, 0
         ]  # linear loses 1–2 % of contrast
         wider = cv2.remap(smooth.laplacian, column, row, cv2.INTER_LINEAR)[:, 0]
-        magnified = np.clip(z[inside], 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
+        magnified = np.clip(z, 0.8, 1.25) ** -2  # s²; beyond that first order is no longer enough
         new = seen + (magnified - 1.0) * (0.5 * BLUR**2) * wider
-        return cls(x[inside], y[inside], reference.color[inside].astype(np.float64), new)
+        return cls(x, y, reference.color[which].astype(np.float64), new)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -169,7 +180,7 @@ class Seen:
 
     def match(self) -> float:
         """How well the two images correlate."""
-        return _correlation(self.reference, self.frame)
+        return float(correlation(self.reference, self.frame))
 
     def agreement(self, level: Pinhole) -> ZoneAgreement:
         """Which zones of the image show the same in both.
@@ -177,8 +188,8 @@ class Seen:
         A pose that is right fits everywhere but where something covers the scene; one that is wrong fits nowhere well.
         Zones without texture say nothing.
         """
-        zone = zone_of(self.x, self.y, level)
-        counts, a, b, aa, bb, ab = zone_sums(zone, self.reference, self.frame, ZONES**2)
+        size = float(level.width), float(level.height)
+        counts, a, b, aa, bb, ab = zone_sums(self.x, self.y, *size, ZONES, self.reference, self.frame)
         per = 1.0 / np.maximum(counts, 1)
         mean_a, mean_b = a * per, b * per
         spread_a = np.maximum(aa * per - mean_a**2, 0.0)
@@ -248,9 +259,3 @@ def _fitted(seen: Seen, start: Brightness) -> Brightness:
     if not 1.0 / LARGEST_GAIN < gain < LARGEST_GAIN:
         return replace(start, match=0.0, zones=0.0)
     return replace(start, gain=gain, offset=offset)
-
-
-def _correlation(a: Array, b: Array) -> float:
-    """Pearson's r; 0 where one of the two is flat."""
-    spread = float(a.std() * b.std())
-    return float(((a - a.mean()) * (b - b.mean())).mean()) / spread if spread > 1e-3 else 0.0

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from prism_vo.compiled import njit
@@ -12,15 +14,49 @@ ROBUST_SIGMA = 1.4826  # σ of normal numbers over the median of their sizes
 LEAST_DEVIATION = 1e-3  # grey levels
 ROUNDS = 4  # of fitting and trimming
 LEAST_SEEN = 50  # reference pixels in view
+NEAREST = 1e-3  # of the depth in the reference
+FLAT = 1e-3  # grey²: product of the spreads of two images, of which one is flat
 LEAST_SPREAD = 1.0  # grey levels of the reference, below which a gain means nothing
 
 
+class PlaneNumbers(NamedTuple):
+    """A pinhole image as these kernels take it."""
+
+    focal: float
+    cx: float
+    cy: float
+    right: float  # px from which on a place is out of view
+    bottom: float
+    margin: float  # px before which it is
+
+
 @njit(nogil=True, cache=True)
-def zone_sums(zone, a, b, zones):  # type: ignore[no-untyped-def]
-    """Rows of sums over the pixels (N,) of each zone: their number, a, b, a², b², ab → (6, zones)."""
-    out = np.zeros((6, zones))
-    for n in range(len(zone)):
-        z = zone[n]
+def in_view(rays, inv_depth, pose, plane, x, y, depth, which):  # type: ignore[no-untyped-def]
+    """Pixels (N,) that a frame at a pose shows: where, how much farther away than in the reference, and which they are.
+
+    Returns how many; the rest of the arrays (N,) is not used.
+    """
+    count = 0
+    for n in range(len(inv_depth)):
+        a, b, c, q = rays[n, 0], rays[n, 1], rays[n, 2], inv_depth[n]
+        px = a * pose[0, 0] + b * pose[0, 1] + c * pose[0, 2] + pose[0, 3] * q
+        py = a * pose[1, 0] + b * pose[1, 1] + c * pose[1, 2] + pose[1, 3] * q
+        pz = max(a * pose[2, 0] + b * pose[2, 1] + c * pose[2, 2] + pose[2, 3] * q, NEAREST)
+        u, v = plane.focal * px / pz + plane.cx, plane.focal * py / pz + plane.cy
+        if u >= plane.margin and u < plane.right and v >= plane.margin and v < plane.bottom:
+            x[count], y[count], depth[count], which[count] = u, v, pz, n
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def zone_sums(x, y, width, height, zones, a, b):  # type: ignore[no-untyped-def]
+    """Rows of sums over the pixels (N,) of each of zones × zones parts of an image: their number, a, b, a², b², ab."""
+    out = np.zeros((6, zones * zones))
+    for n in range(len(x)):
+        column = min(max(int(x[n] * zones / width), 0), zones - 1)
+        row = min(max(int(y[n] * zones / height), 0), zones - 1)
+        z = row * zones + column
         out[0, z] += 1.0
         out[1, z] += a[n]
         out[2, z] += b[n]
@@ -28,6 +64,23 @@ def zone_sums(zone, a, b, zones):  # type: ignore[no-untyped-def]
         out[4, z] += b[n] * b[n]
         out[5, z] += a[n] * b[n]
     return out
+
+
+@njit(nogil=True, cache=True)
+def correlation(a, b):  # type: ignore[no-untyped-def]
+    """Pearson's r of numbers (N,); 0 where one of the two is flat."""
+    count, mean_a, mean_b = len(a), 0.0, 0.0
+    for n in range(count):
+        mean_a += a[n]
+        mean_b += b[n]
+    mean_a, mean_b = mean_a / max(count, 1), mean_b / max(count, 1)
+    aa, bb, ab = 0.0, 0.0, 0.0
+    for n in range(count):
+        aa += (a[n] - mean_a) ** 2
+        bb += (b[n] - mean_b) ** 2
+        ab += (a[n] - mean_a) * (b[n] - mean_b)
+    spread = np.sqrt(aa * bb)
+    return ab / spread if spread > FLAT * count else 0.0
 
 
 @njit(nogil=True, cache=True)
