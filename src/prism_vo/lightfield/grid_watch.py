@@ -45,6 +45,7 @@ class GridWatch:
             (basis[0], basis[1], basis[0] + basis[1], basis[0] - basis[1]), key=lambda k: float(k @ k)
         )
         self._waves = np.array(waves[:WAVES])
+        self._to_offset = np.linalg.pinv(self._waves)
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
         self._width = width
         self._array_waves = self._table(self._waves)
@@ -80,7 +81,7 @@ class GridWatch:
 
     def _distance(self, pattern: Array, reference: Array) -> float:
         turns = np.angle(pattern / reference)
-        offset = np.linalg.lstsq(self._waves, turns, rcond=None)[0]
+        offset = self._to_offset @ turns
         if np.abs(turns - self._waves @ offset).max() < ONE_SHIFT:
             return float(np.hypot(*offset))
         # half a lens aside, and not all waves count the same way round; or rows are torn
