@@ -82,6 +82,7 @@ class Following:
         self.segment = -1
         self.segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
+        self.last: FrameReport | None = None  # of the frame before
         self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
 
     def __call__(self, frame: Frame, copy: bool = False) -> FrameReport:
@@ -89,6 +90,25 @@ class Following:
 
         ``copy``: of the frame before it; what was seen before teaches nothing new.
         """
+        if copy and self.last is not None and self.last.status != "lost":
+            self.last = self._shown_again(frame, self.last)
+        else:
+            self.last = self._new(frame)
+        return self.last
+
+    def lose(self, frame: Frame | UnreadableFrame) -> FrameReport:
+        """A frame that cannot be used: nothing but time has gone on."""
+        self.last = self.report(frame, "lost", None, None)
+        return self.last
+
+    def _shown_again(self, frame: Frame, before: FrameReport) -> FrameReport:
+        """A copy has the pose of its image; whether the camera stood still, the next new image tells."""
+        self.motion = self.motion.after_copy()
+        self.map.record_copy(frame.time)
+        return before.again(frame.index, frame.time, self.watch.seconds())
+
+    def _new(self, frame: Frame) -> FrameReport:
+        """An image that was not seen before."""
         if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
@@ -101,16 +121,13 @@ class Following:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
-        teaches = verdict.is_example and not copy
-        return self._believed(frame, track, verdict, self.reference, teaches)
+        return self._believed(frame, track, verdict, self.reference)
 
-    def _believed(
-        self, frame: Frame, track: Track, verdict: Verdict, reference: Reference, teaches: bool
-    ) -> FrameReport:
-        """A frame whose pose is believed; ``teaches``: later ones may fit as it does."""
+    def _believed(self, frame: Frame, track: Track, verdict: Verdict, reference: Reference) -> FrameReport:
+        """A frame whose pose is believed."""
         before = self.motion
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, teaches)
+        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
         posed, even = self._in_common_light(posed, track, reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example)
         if due and not verdict.is_example and self.variant.measures_depth:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from prism_vo.calibrate.check import CameraCheck
 from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
+from prism_vo.copies import withdraw_frozen
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
@@ -214,6 +215,7 @@ def run(
         raise
     with uninterrupted():
         odometry.finish()
+        withdraw_frozen(odometry.map, reports)
         sensor.rest()
         if kept is not None:
             kept.close(odometry)

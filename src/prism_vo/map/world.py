@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -73,6 +73,20 @@ class Map:
         placed = self.record(posed.frame.time, posed.T_view_world, keyframe)
         self.unrefined.add(placed, posed, covered)
 
+    def record_copy(self, time: float) -> None:
+        """The image of the last frame came again: it has one pose, however often it is shown."""
+        last = self.frames[-1]
+        last.copies = (*last.copies, time)
+
+    def withdraw(self, times: Collection[float]) -> None:
+        """Copies that came at these times have no pose: the camera went on meanwhile."""
+
+        def without(frame: PlacedFrame) -> PlacedFrame | None:
+            kept = tuple(time for time in frame.copies if time not in times)
+            return None if kept == frame.copies else replace(frame, copies=kept)
+
+        self.frames.change(without)
+
     def take(self, change: WindowChange) -> None:
         """What left the window, and what it learnt about the lengths before."""
         if change.rescaling is not None:
@@ -121,10 +135,11 @@ class Map:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
         poses = [camera_pose(view, f.T_view_world(keyframes)) for f in self.frames]
+        shown = [len(f.times) for f in self.frames]
         return Trajectory(
-            np.array([f.time for f in self.frames]),
-            np.array(poses).reshape(-1, 4, 4),
-            self._segments([f.keyframe for f in self.frames]),
+            np.array([time for f in self.frames for time in f.times]),
+            np.repeat(np.array(poses).reshape(-1, 4, 4), shown, axis=0),
+            np.repeat(self._segments([f.keyframe for f in self.frames]), shown),
         )
 
     def pose_covariances(self) -> Array:
@@ -143,7 +158,7 @@ class Map:
                 inside = inside + frame.covariance
             turned = np.kron(np.eye(2), (frame.T_frame_ref @ keyframes[frame.keyframe])[:3, :3].T)
             found[n] = turned @ inside @ turned.T  # T ← exp(ξ) T moves camera and axes by −Rᵀ ξ in the world
-        return found
+        return np.repeat(found, [len(f.times) for f in self.frames], axis=0)
 
     def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of the keyframes alone."""
