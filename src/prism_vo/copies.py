@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,9 +18,6 @@ import numpy as np
 from prism_vo import se3
 from prism_vo.arrays import Array
 from prism_vo.frame_report import FrameReport, usual_depth
-from prism_vo.map.world import Map
-from prism_vo.shelf import Shelf
-from prism_vo.tracking.judge import Verdict
 from prism_vo.types import InputFrame
 
 SAMPLE = 11  # every so many rows and columns are compared first: images that differ do so at once
@@ -31,7 +27,6 @@ COMPARED = 3  # steps before and after them
 LARGEST_STEP = 2.0  # times the largest of those, out of a rest; after few copies, half-way to as many steps
 # of the image's motion that turning, or moving, must make up to be compared: less may be noise
 LEAST_SHARE = 0.25
-FROZEN = "A copy of the frame before it, while the camera went on or may have."
 
 
 def is_copy(frame: InputFrame, before: InputFrame) -> bool:
@@ -43,24 +38,6 @@ def is_copy(frame: InputFrame, before: InputFrame) -> bool:
         return False
     some = slice(None, None, SAMPLE)
     return bool(np.array_equal(a[some, some], b[some, some]) and np.array_equal(a, b))
-
-
-def withdraw_frozen(world: Map, reports: Shelf[FrameReport]) -> None:
-    """After the last frame: copies during which the camera went on, or may have, have no pose."""
-    frozen = {reports[n].time for first, last in frozen_runs(reports) for n in range(first, last + 1)}
-    if not frozen:
-        return
-    world.withdraw(frozen)
-    reports.change(lambda r: _withdrawn(r) if r.time in frozen else None)
-
-
-def is_withdrawn(report: FrameReport) -> bool:
-    """Whether a frame had the pose of its image until it was known that the camera had gone on."""
-    return report.verdict is not None and report.verdict.contradiction == FROZEN
-
-
-def _withdrawn(report: FrameReport) -> FrameReport:
-    return replace(report, status="lost", verdict=Verdict(0.0, FROZEN), covered=0.0)
 
 
 def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:

@@ -15,7 +15,6 @@ from prism_vo.checkpoint.file import CHECKPOINT
 from prism_vo.checkpoint.keeper import Keeper, stored_run
 from prism_vo.checkpoint.records import RecordFile
 from prism_vo.config_file import config_to_dict
-from prism_vo.copies import withdraw_frozen
 from prism_vo.datasets.reading import frame_finder
 from prism_vo.datasets.selection import SequencePart
 from prism_vo.datasets.source import FrameSource
@@ -24,6 +23,7 @@ from prism_vo.interruption import uninterrupted
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.results import ResultsFolder
 from prism_vo.shelf import Shelf
+from prism_vo.withdrawal import withdraw
 
 
 @dataclass
@@ -108,7 +108,7 @@ class KeptRun:
                 if whole and self.keeper is not None and not isinstance(error, OutputError):
                     self.keeper.save()
                 odometry.finish()
-                withdraw_frozen(odometry.map, self.reports)
+                withdraw(odometry.map, self.reports)
                 self.folder.close(odometry, self.reports)
             except OutputError as refusal:
                 if not isinstance(error, OutputError):

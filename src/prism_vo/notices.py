@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from prism_vo.copies import is_withdrawn
 from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport
+from prism_vo.withdrawal import is_forgotten, is_frozen
 
 SURE = 3.0  # standard deviations
 # what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
@@ -86,7 +86,7 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def doubts(reports: Iterable[FrameReport]) -> list[str]:
     """Sentences on what may have drawn poses aside though every frame has one: exit code 3."""
     reports = list(reports)
-    return [*covered_notices(reports), *poor_notices(reports), *frozen_notices(reports)]
+    return [*covered_notices(reports), *poor_notices(reports), *withdrawn_notices(reports)]
 
 
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
@@ -122,15 +122,21 @@ def _are_many(numbers: list[int]) -> bool:
     return any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_FRAMES - 1 :]))
 
 
-def frozen_notices(reports: Iterable[FrameReport]) -> list[str]:
-    """A sentence if the camera delivered one image again and again while it went on."""
-    frozen = [report.index for report in reports if is_withdrawn(report)]
-    if not frozen:
-        return []
-    return [
-        f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies, to the last bit, of the frame before them, "
-        "while the camera went on or may have: they have no pose."
-    ]
+def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence on poses that were taken back at the end: the camera delivered one image again and again while it went
+    on, or the run began with images that were no good."""
+    reports, sentences = list(reports), []
+    if frozen := [report.index for report in reports if is_frozen(report)]:
+        sentences.append(
+            f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies, to the last bit, of the frame before, "
+            "while the camera went on or may have: they have no pose."
+        )
+    if begun := [report.index for report in reports if is_forgotten(report)]:
+        sentences.append(
+            f"The run began with images that have hardly any depth ({begun[0]} to {begun[-1]}; out of focus?), and "
+            "nothing after them fits them: they have no pose."
+        )
+    return sentences
 
 
 def lamp_notices(banded: int, frames: int) -> list[str]:

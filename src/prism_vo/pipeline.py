@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from prism_vo.calibrate.check import CameraCheck
 from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
-from prism_vo.copies import withdraw_frozen
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
@@ -45,6 +44,7 @@ from prism_vo.shelf import Shelf
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
+from prism_vo.withdrawal import withdraw
 
 Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
 
@@ -215,7 +215,7 @@ def run(
         raise
     with uninterrupted():
         odometry.finish()
-        withdraw_frozen(odometry.map, reports)
+        withdraw(odometry.map, reports)
         sensor.rest()
         if kept is not None:
             kept.close(odometry)

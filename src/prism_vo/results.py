@@ -18,10 +18,10 @@ from prism_vo.atomic import output_named, write_text_atomically
 from prism_vo.cloud import write_ply
 from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
-from prism_vo.copies import is_withdrawn
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
+from prism_vo.withdrawal import is_withdrawn
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry

@@ -47,6 +47,7 @@ class Map:
     points: Shelf[FinishedPoints] = field(default_factory=Shelf)
     unrefined: Unrefined = field(default_factory=Unrefined)
     corrections: Corrections = field(default_factory=Corrections)  # by places seen again
+    forgotten: set[int] = field(default_factory=set)  # segments that turned out to be no good
 
     def keep_in(self, store: Store, often_moved: bool) -> None:
         """What is needed at the end lies there from now on; ``often_moved``: keyframes that left are, before it."""
@@ -124,7 +125,8 @@ class Map:
 
     def poses(self) -> dict[int, Array]:
         """T_view_world of every keyframe, with the corrections of places that were seen again."""
-        return self.corrections.applied(smoothed(self.T_view_world, self.conditionals, self.cameras))
+        found = self.corrections.applied(smoothed(self.T_view_world, self.conditionals, self.cameras))
+        return {k: T for k, T in found.items() if self.segment_of.get(k, 0) not in self.forgotten}
 
     def odometry(self) -> Callable[[], dict[int, Array]]:
         """The same by odometry alone, smoothed: those that left moved along with what was learnt since. Computed when
@@ -134,12 +136,13 @@ class Map:
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
-        poses = [camera_pose(view, f.T_view_world(keyframes)) for f in self.frames]
-        shown = [len(f.times) for f in self.frames]
+        frames = [f for f in self.frames if f.keyframe in keyframes]
+        poses = [camera_pose(view, f.T_view_world(keyframes)) for f in frames]
+        shown = [len(f.times) for f in frames]
         return Trajectory(
-            np.array([time for f in self.frames for time in f.times]),
+            np.array([time for f in frames for time in f.times]),
             np.repeat(np.array(poses).reshape(-1, 4, 4), shown, axis=0),
-            np.repeat(self._segments([f.keyframe for f in self.frames]), shown),
+            np.repeat(self._segments([f.keyframe for f in frames]), shown),
         )
 
     def pose_covariances(self) -> Array:
@@ -147,8 +150,10 @@ class Map:
 
         NaN where nothing is known yet; zero for the first keyframe of a segment, which poses are relative to.
         """
-        keyframes, found = self.poses(), np.full((len(self.frames), POSE, POSE), np.nan)
-        for n, frame in enumerate(self.frames):
+        keyframes = self.poses()
+        frames = [f for f in self.frames if f.keyframe in keyframes]
+        found = np.full((len(frames), POSE, POSE), np.nan)
+        for n, frame in enumerate(frames):
             of_keyframe = self.covariances.get(frame.keyframe)
             if of_keyframe is None:
                 continue
@@ -158,7 +163,7 @@ class Map:
                 inside = inside + frame.covariance
             turned = np.kron(np.eye(2), (frame.T_frame_ref @ keyframes[frame.keyframe])[:3, :3].T)
             found[n] = turned @ inside @ turned.T  # T ← exp(ξ) T moves camera and axes by −Rᵀ ξ in the world
-        return np.repeat(found, [len(f.times) for f in self.frames], axis=0)
+        return np.repeat(found, [len(f.times) for f in frames], axis=0)
 
     def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of the keyframes alone."""
