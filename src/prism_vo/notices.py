@@ -127,9 +127,10 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
     on, or the run began with images that were no good."""
     reports, sentences = list(reports), []
     if frozen := [report.index for report in reports if is_frozen(report)]:
+        many = f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies"
+        which = many if len(frozen) > 1 else f"Frame {frozen[0]} is a copy"
         sentences.append(
-            f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies, to the last bit, of the frame before, "
-            "while the camera went on or may have: they have no pose."
+            f"{which}, to the last bit, of the frame before, while the camera went on or may have: no pose is known."
         )
     if begun := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(
