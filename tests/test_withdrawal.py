@@ -12,6 +12,7 @@ from decoded_frames import FrameList, wall
 
 from prism_vo.pipeline import run
 from prism_vo.poor_frames import poor_beginning
+from prism_vo.report.sink import ReportSink
 from prism_vo.types import DecodedFrame
 
 BEGUN = 3  # frames that are no good
@@ -34,7 +35,7 @@ def begun_with(share: float) -> FrameList:
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run")
-    result = run(begun_with(0.3), out=path)
+    result = run(begun_with(0.3), out=path, sinks=[ReportSink(path)])
     assert result.lost == BEGUN + 5 and result.segments == 1 and result.exit_code == 3
     assert any("hardly any depth (0 to 2" in notice for notice in result.notices)
     begun = result.odometry.map.segment_of
