@@ -279,7 +279,7 @@ class Following:
         with self.watch("track"):
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None:
+        if found is not None and (found.verdict.is_example or not self.variant.measures_depth):
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
             posed, even = self._in_common_light(found.posed, found.track, found.exposure)
