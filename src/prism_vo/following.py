@@ -25,7 +25,7 @@ from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
-from prism_vo.tracking.judge import Judge, Verdict
+from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import wants_keyframe
 from prism_vo.tracking.recovery import relocate
@@ -279,7 +279,7 @@ class Following:
         with self.watch("track"):
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None and (found.verdict.is_example or not self.variant.measures_depth):
+        if found is not None and (found.verdict.is_example or self._measured[-1] < LEAST_MEASURED):
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
             posed, even = self._in_common_light(found.posed, found.track, found.exposure)
