@@ -144,7 +144,7 @@ def _light_and_sensor() -> list[Fault]:
 def _order_and_beginnings() -> list[Fault]:
     """Frames again, back, or made of several; what happens before anything is known."""
     return [
-        *[Fault(f"frozen for {n}", fo.frozen(n), 0.3, said=True, group="time") for n in (5, 12)],
+        *[Fault(f"frozen for {n}", fo.frozen(n), 0.3, said=True, group="time") for n in (1, 5, 12)],
         Fault("every frame twice", fo.every_frame_twice, 0.2, recovered=True, group="time"),
         Fault("backwards for 10", fo.backwards(10), 0.2, recovered=True, group="time"),
         Fault("thrown to and fro by 4 frames", fo.shaking(4), 0.2, group="time"),

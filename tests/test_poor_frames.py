@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pytest
+from decoded_frames import CAMERA, VIEW, wall
 
+from prism_vo import following
 from prism_vo.notices import poor_notices
+from prism_vo.odometry import Odometry
 from prism_vo.poor_frames import poor_frames
+from prism_vo.sensor import DecodedSensor
+from prism_vo.tracking.judge import Judge, Verdict
+from prism_vo.tracking.recovery import Recovery
 
 
 def frame(
@@ -92,3 +101,23 @@ def test_frames_hang_on_a_keyframe_that_is_mostly_covered() -> None:
 def test_what_covers_the_scene_is_another_matter() -> None:
     seen = [frame(n, 9.0 if n > 8 else 4.0, covered=0.4 if n > 8 else 0.0) for n in range(20)]
     assert poor_frames(seen) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("is_example", [True, False])
+def test_an_image_that_fits_badly_and_has_no_depth_is_not_found_again(
+    is_example: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found again becomes a keyframe, and the map would go on with it."""
+    real = following.relocate
+
+    def poorly(*args: Any) -> Recovery | None:
+        found = real(*args)
+        return found and replace(found, verdict=replace(found.verdict, is_example=is_example))
+
+    monkeypatch.setattr(following, "relocate", poorly)
+    odometry = Odometry(CAMERA, sensor=DecodedSensor(VIEW))
+    *before, last = wall(16)[0][:12]
+    for shown in before:
+        odometry(shown)
+    monkeypatch.setattr(Judge, "__call__", lambda *_: Verdict(0.5, "The newest keyframe is of no use."))
+    assert odometry(last).status == ("recovered" if is_example else "lost")

@@ -4,6 +4,7 @@
 No sensor takes the same image twice: photons and electronics see to that. A frame that is the one before to the last
 bit says nothing about where the camera is. It may stand still (a simulation without noise, a picture shown for a
 while) or it may go on unseen; which of the two, the next new image tells: out of a rest the first step is like others.
+While a run goes copies have the pose of their image; at its end those of a camera that went on lose it again.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.arrays import Array
-from prism_vo.frame_report import FrameReport
+from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.types import InputFrame
 
 SAMPLE = 11  # every so many rows and columns are compared first: images that differ do so at once
-LEAST_COPIES = 2  # in a row: one may be that of a video of twice the rate
+# copies in a row, where nothing tells what the camera did: one may be that of a video of twice the rate
+LEAST_UNKNOWN = 2
 COMPARED = 3  # steps before and after them
-LARGEST_STEP = 2.0  # times the largest of those, out of a rest
+LARGEST_STEP = 2.0  # times the largest of those, out of a rest; after few copies, half-way to as many steps
+# of the image's motion that turning, or moving, must make up to be compared: less may be noise
+LEAST_SHARE = 0.25
 
 
 def is_copy(frame: InputFrame, before: InputFrame) -> bool:
@@ -39,30 +43,35 @@ def is_copy(frame: InputFrame, before: InputFrame) -> bool:
 def frozen_runs(reports: Sequence[FrameReport]) -> list[tuple[int, int]]:
     """First and last number of copies in a row during which the camera went on, or may have: at the end of a recording,
     or where it is lost after them, nobody knows."""
+    if not any(report.copy for report in reports):
+        return []
     runs, first, new = [], None, [n for n, report in enumerate(reports) if not report.copy]
+    depth, had_pose = usual_depth(reports), False
     for n, report in enumerate([*reports, None]):
-        if report is not None and report.copy and report.status != "lost":
+        has_pose = report is not None and report.status != "lost"
+        if report is not None and report.copy and has_pose and had_pose:
             first = n if first is None else first
         elif first is not None:
-            if n - first >= LEAST_COPIES and _went_on(reports, new, first, n):
+            if _went_on(reports, new, first, n, depth):
                 runs.append((first, n - 1))
             first = None
+        had_pose = has_pose
     return runs
 
 
-def _went_on(reports: Sequence[FrameReport], new: list[int], first: int, after: int) -> bool:
+def _went_on(reports: Sequence[FrameReport], new: list[int], first: int, after: int, depth: float) -> bool:
     """Whether the step out of copies ``first`` … ``after`` − 1 is larger than those of ``new`` images, or not known."""
-    if after == len(reports):
-        return True
-    out = _step(reports, first - 1, after)
-    if out is None:
-        return True  # lost, or another world
+    copies = after - first
+    out = None if after == len(reports) else _step(reports, first - 1, after)
     here = bisect_left(new, after)
     near = [*pairwise(new[max(here - 1 - COMPARED, 0) : here]), *pairwise(new[here : here + 1 + COMPARED])]
     usual = [step for step in (_step(reports, a, b) for a, b in near) if step is not None]
-    if not usual:
-        return True
-    return bool(np.any(out > LARGEST_STEP * np.max(usual, axis=0)))
+    if out is None or not usual:  # lost, another world, or the end
+        return copies >= LEAST_UNKNOWN
+    motion = out / (depth, 1.0)  # rad in the image, about
+    counts = motion > LEAST_SHARE * motion.max()
+    limit = min(LARGEST_STEP, np.sqrt(1.0 + copies))
+    return bool(np.any(counts & (out > limit * np.max(usual, axis=0))))
 
 
 def _step(reports: Sequence[FrameReport], a: int, b: int) -> Array | None:

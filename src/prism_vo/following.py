@@ -25,7 +25,7 @@ from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
-from prism_vo.tracking.judge import Judge, Verdict
+from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import keyframe_distance, wants_keyframe
 from prism_vo.tracking.recovery import relocate
@@ -82,6 +82,7 @@ class Following:
         self.segment = -1
         self.segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
+        self.last: FrameReport | None = None  # of the frame before
         self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
         self._farther = 1.0  # times the usual distance between keyframes
 
@@ -90,6 +91,25 @@ class Following:
 
         ``copy``: of the frame before it; what was seen before teaches nothing new.
         """
+        if copy and self.last is not None and self.last.status != "lost":
+            self.last = self._shown_again(frame, self.last)
+        else:
+            self.last = self._new(frame)
+        return self.last
+
+    def lose(self, frame: Frame | UnreadableFrame) -> FrameReport:
+        """A frame that cannot be used: nothing but time has gone on."""
+        self.last = self.report(frame, "lost", None, None)
+        return self.last
+
+    def _shown_again(self, frame: Frame, before: FrameReport) -> FrameReport:
+        """A copy has the pose of its image; whether the camera stood still, the next new image tells."""
+        self.motion = self.motion.after_copy()
+        self.map.record_copy(frame.time)
+        return before.again(frame.index, frame.time, self.watch.seconds())
+
+    def _new(self, frame: Frame) -> FrameReport:
+        """An image that was not seen before."""
         if self.reference is None:
             frame, self.lamp = first_without_bands(self.tracker, self.sensor, frame, self.lamp)
             return self._start_segment(frame)
@@ -102,16 +122,13 @@ class Following:
                 verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
-        teaches = verdict.is_example and not copy
-        return self._believed(frame, track, verdict, self.reference, teaches)
+        return self._believed(frame, track, verdict, self.reference)
 
-    def _believed(
-        self, frame: Frame, track: Track, verdict: Verdict, reference: Reference, teaches: bool
-    ) -> FrameReport:
-        """A frame whose pose is believed; ``teaches``: later ones may fit as it does."""
+    def _believed(self, frame: Frame, track: Track, verdict: Verdict, reference: Reference) -> FrameReport:
+        """A frame whose pose is believed."""
         before = self.motion
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, teaches)
+        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
         posed, even = self._in_common_light(posed, track, reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example, self._farther)
         if due and not verdict.is_example and self.variant.measures_depth:
@@ -266,7 +283,7 @@ class Following:
         with self.watch("track"):
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None:
+        if found is not None and (found.verdict.is_example or self._measured[-1] < LEAST_MEASURED):
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
             posed, even = self._in_common_light(found.posed, found.track, found.exposure)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +39,11 @@ class FrameReport:
     measured: float = float("nan")  # share of a keyframe's candidates whose depth could be measured
     copy: bool = False  # to the last bit the image of the frame before
 
+    def again(self, index: int, time: float, seconds: dict[str, float]) -> FrameReport:
+        """Of a copy of its image."""
+        at = replace(self, index=index, time=time, seconds=seconds, copy=True)
+        return replace(at, status="ok", mapping=None, measured=float("nan"))
+
     @property
     def quality(self) -> float:
         """Of the pose, 0–1: 0 if there is none, 1 for the first of a window, which others are relative to."""
@@ -60,3 +66,11 @@ class FrameReport:
         if self.problem:
             rows.append(("problem", self.problem))
         return card(f"Frame {self.index}", rows)
+
+
+def usual_depth(reports: Iterable[FrameReport]) -> float:
+    """Median distance (m) of the points that were compared; 1 m if none were."""
+    found = [
+        r.mapping.agreement for r in reports if r.mapping is not None and r.mapping.agreement is not None
+    ]
+    return 1.0 / float(np.median([a.median_inv_depth for a in found])) if found else 1.0

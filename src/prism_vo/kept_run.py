@@ -23,6 +23,7 @@ from prism_vo.interruption import uninterrupted
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.results import ResultsFolder
 from prism_vo.shelf import Shelf
+from prism_vo.withdrawal import withdraw
 
 
 @dataclass
@@ -107,6 +108,7 @@ class KeptRun:
                 if whole and self.keeper is not None and not isinstance(error, OutputError):
                     self.keeper.save()
                 odometry.finish()
+                withdraw(odometry.map, self.reports)
                 self.folder.close(odometry, self.reports)
             except OutputError as refusal:
                 if not isinstance(error, OutputError):

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from prism_vo.copies import frozen_runs
-from prism_vo.odometry import FrameReport
+from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport
+from prism_vo.withdrawal import is_forgotten, is_frozen
 
 SURE = 3.0  # standard deviations
 # what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
@@ -36,7 +36,7 @@ def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> li
     if not followed:
         sentence = contradiction(reports, camera)
         return [] if sentence is None else [sentence]
-    depth = _usual_depth(reports)
+    depth = usual_depth(reports)
     model, sentences, before = FocusModel.of(camera.view("central"), camera), [], 0.0
     changes = [n for n, (_, focus) in enumerate(followed) if focus.verdict == "has changed"]
     ends = [*changes, len(followed)]
@@ -86,7 +86,7 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def doubts(reports: Iterable[FrameReport]) -> list[str]:
     """Sentences on what may have drawn poses aside though every frame has one: exit code 3."""
     reports = list(reports)
-    return [*covered_notices(reports), *poor_notices(reports), *frozen_notices(reports)]
+    return [*covered_notices(reports), *poor_notices(reports), *withdrawn_notices(reports)]
 
 
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
@@ -122,18 +122,22 @@ def _are_many(numbers: list[int]) -> bool:
     return any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_FRAMES - 1 :]))
 
 
-def frozen_notices(reports: Iterable[FrameReport]) -> list[str]:
-    """A sentence if the camera delivered one image again and again while it went on."""
-    reports = list(reports)
-    runs = frozen_runs(reports)
-    if not runs:
-        return []
-    count = sum(last - first + 1 for first, last in runs)
-    (first, _), (_, last) = runs[0], runs[-1]
-    return [
-        f"{count} frames ({reports[first].index} to {reports[last].index}) are copies, to the last bit, of the frame "
-        "before them, while the camera went on or may have: they have the pose of that image, not of their time."
-    ]
+def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence on poses that were taken back at the end: the camera delivered one image again and again while it went
+    on, or the run began with images that were no good."""
+    reports, sentences = list(reports), []
+    if frozen := [report.index for report in reports if is_frozen(report)]:
+        many = f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies"
+        which = many if len(frozen) > 1 else f"Frame {frozen[0]} is a copy"
+        sentences.append(
+            f"{which}, to the last bit, of the frame before, while the camera went on or may have: no pose is known."
+        )
+    if begun := [report.index for report in reports if is_forgotten(report)]:
+        sentences.append(
+            f"The run began with images that have hardly any depth ({begun[0]} to {begun[-1]}; out of focus?), and "
+            "nothing after them fits them: they have no pose."
+        )
+    return sentences
 
 
 def lamp_notices(banded: int, frames: int) -> list[str]:
@@ -144,14 +148,6 @@ def lamp_notices(banded: int, frames: int) -> list[str]:
         "Bands of a flickering lamp wander over the rows: they were taken out, but poses and depth are less sure for "
         "it; expose for a multiple of the lamp's period (10 ms at 50 Hz)."
     ]
-
-
-def _usual_depth(reports: Iterable[FrameReport]) -> float:
-    """Median distance (m) of the points that were compared; 1 m if none were."""
-    found = [
-        r.mapping.agreement for r in reports if r.mapping is not None and r.mapping.agreement is not None
-    ]
-    return 1.0 / float(np.median([a.median_inv_depth for a in found])) if found else 1.0
 
 
 def _change_of_distance(model: FocusModel, before: float, now: float, depth: float) -> float:

@@ -140,8 +140,7 @@ class Odometry:
             return Frame.of(raw, focused, self.tracker.pyramid(focused.image))
 
     def _lost(self, frame: Frame | UnreadableFrame, problem: str) -> FrameReport:
-        report = self.following.report(frame, "lost", None, None)
-        return replace(report, problem=problem, copy=self._is_copy)
+        return replace(self.following.lose(frame), problem=problem, copy=self._is_copy)
 
     def _begin(self, numbers: Array) -> None:
         """Nothing has been seen yet, but numbers of the camera are known better than by its file."""

@@ -44,6 +44,7 @@ from prism_vo.shelf import Shelf
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, InputFrame, SourceFrame, UnreadableFrame
 from prism_vo.variants import VARIANTS
+from prism_vo.withdrawal import withdraw
 
 Progress = Callable[[int, int | None, FrameReport], None]  # frames done, frames in all if that is known
 
@@ -214,6 +215,7 @@ def run(
         raise
     with uninterrupted():
         odometry.finish()
+        withdraw(odometry.map, reports)
         sensor.rest()
         if kept is not None:
             kept.close(odometry)

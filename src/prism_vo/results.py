@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,6 +21,7 @@ from prism_vo.config_file import config_to_dict
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
+from prism_vo.withdrawal import is_withdrawn
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -124,11 +125,15 @@ class ResultsFolder:
         self._write(self._stats, json.dumps(frame_statistics(report)) + "\n")
         self._count += 1
 
-    def close(self, odometry: Odometry, reports: Iterable[FrameReport]) -> None:
+    def close(self, odometry: Odometry, reports: Sequence[FrameReport]) -> None:
         """Final files, whatever ended the run; ``reports``: of all its frames."""
         for file in (self._trajectory, self._stats):
             with suppress(OSError):  # what a full disk did not take was said before
                 file.close()
+        if any(is_withdrawn(report) for report in reports):
+            # what was written of them as they came holds no more
+            text = "".join(json.dumps(frame_statistics(report)) + "\n" for report in reports)
+            write_text_atomically(self.path / STATS, text)
         if odometry.map.frames:
             trajectory = odometry.trajectory()
             write_trajectory(trajectory, self.path / TRAJECTORY)

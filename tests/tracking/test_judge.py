@@ -117,13 +117,14 @@ def test_nobody_learns_from_a_frame_that_fits_badly_and_that_nothing_confirms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nothing = DepthAgreement(0.1, 0.9)
-    blurred, confirmed, usual = (
-        judged(monkeypatch, Brightness(), rms, depth=depth)[0]
-        for rms, depth in ((8.0, nothing), (8.0, DepthAgreement(1.0, 0.98)), (4.0, nothing))
-    )
-    assert blurred.believed and not blurred.is_example
-    assert confirmed.believed and confirmed.is_example
-    assert usual.believed and usual.is_example
+    for found_again in (False, True):
+        blurred, confirmed, usual = (
+            judged(monkeypatch, Brightness(), rms, depth=depth)[found_again]
+            for rms, depth in ((8.0, nothing), (8.0, DepthAgreement(1.0, 0.98)), (4.0, nothing))
+        )
+        assert blurred.believed and not blurred.is_example
+        assert confirmed.believed and confirmed.is_example
+        assert usual.believed and usual.is_example
 
 
 def test_after_a_loss_zones_may_shift_less(monkeypatch: pytest.MonkeyPatch) -> None:

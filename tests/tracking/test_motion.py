@@ -53,6 +53,15 @@ def same(a: Motion, b: Motion, *names: str) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
 
 
+def test_after_copies_of_an_image_the_camera_may_be_as_many_steps_on() -> None:
+    motion = on_the_way().after_copy().after_copy()
+    assert motion.copies == 2
+    plain, guesses = on_the_way().guesses(np.eye(4), False), motion.guesses(np.eye(4), False)
+    assert len(guesses) == len(plain) + 1
+    assert np.allclose(guesses[-1], STEP @ STEP @ STEP @ HERE)
+    assert motion.after(posed_at(HERE), tracked(3.0, 5.0)).copies == motion.after_loss().copies == 0
+
+
 def test_before_anything_is_known() -> None:
     motion = Motion()
     np.testing.assert_array_equal(motion.T_view_world, np.eye(4))

@@ -33,12 +33,18 @@ class PlacedFrame:
     T_frame_ref: Array
     covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
     span: Span | None = None  # to the keyframe after it; None: there is none
+    copies: tuple[float, ...] = ()  # times at which the same image came again
 
     def scale(self, factor: float) -> PlacedFrame:
         """The lengths around it were wrong by a factor."""
         self.T_frame_ref = se3.scaled(self.T_frame_ref, np.zeros(3), factor)
         self.span = None if self.span is None else self.span.scaled(factor)
         return self
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """At which its pose holds."""
+        return (self.time, *self.copies)
 
     def T_view_world(self, keyframes: Mapping[int, Array]) -> Array:
         """Its pose between its keyframes as they are now."""

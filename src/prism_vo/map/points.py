@@ -16,12 +16,13 @@ LEAST_INV_DEPTH = 1e-3  # 1/m; points farther away are left out
 
 
 def to_cloud(parts: list[FinishedPoints], view: FocusedView, T_view_world: dict[int, Array]) -> PointCloud:
-    """World points with colour and σ of depth in metres; those hardly known are left out."""
+    """World points with colour and σ of depth in metres; none that are hardly known or have a keyframe without pose."""
     points, colors, sigmas = [np.zeros((0, 3))], [np.zeros((0, 3), np.uint8)], [np.zeros(0)]
     rows, ids = [np.zeros(0, np.int32)], sorted(T_view_world)  # as the keyframes' trajectory lists them
     for part in parts:
         sigma_q = np.sqrt(part.variance)
         keep = (part.inv_depth > LEAST_INV_DEPTH) & (sigma_q < LARGEST_RELATIVE_SIGMA * part.inv_depth)
+        keep &= np.isin(part.keyframe, ids)
         z = 1.0 / part.inv_depth[keep]
         local = view.image_plane.rays(part.u[keep], part.v[keep]) * z[:, None]
         hosts = part.keyframe[keep]

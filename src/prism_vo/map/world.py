@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -47,6 +47,7 @@ class Map:
     points: Shelf[FinishedPoints] = field(default_factory=Shelf)
     unrefined: Unrefined = field(default_factory=Unrefined)
     corrections: Corrections = field(default_factory=Corrections)  # by places seen again
+    forgotten: set[int] = field(default_factory=set)  # segments that turned out to be no good
 
     def keep_in(self, store: Store, often_moved: bool) -> None:
         """What is needed at the end lies there from now on; ``often_moved``: keyframes that left are, before it."""
@@ -72,6 +73,20 @@ class Map:
         """
         placed = self.record(posed.frame.time, posed.T_view_world, keyframe)
         self.unrefined.add(placed, posed, covered)
+
+    def record_copy(self, time: float) -> None:
+        """The image of the last frame came again: it has one pose, however often it is shown."""
+        last = self.frames[-1]
+        last.copies = (*last.copies, time)
+
+    def withdraw(self, times: Collection[float]) -> None:
+        """Copies that came at these times have no pose: the camera went on meanwhile."""
+
+        def without(frame: PlacedFrame) -> PlacedFrame | None:
+            kept = tuple(time for time in frame.copies if time not in times)
+            return None if kept == frame.copies else replace(frame, copies=kept)
+
+        self.frames.change(without)
 
     def take(self, change: WindowChange) -> None:
         """What left the window, and what it learnt about the lengths before."""
@@ -110,7 +125,8 @@ class Map:
 
     def poses(self) -> dict[int, Array]:
         """T_view_world of every keyframe, with the corrections of places that were seen again."""
-        return self.corrections.applied(smoothed(self.T_view_world, self.conditionals, self.cameras))
+        found = self.corrections.applied(smoothed(self.T_view_world, self.conditionals, self.cameras))
+        return {k: T for k, T in found.items() if self.segment_of.get(k, 0) not in self.forgotten}
 
     def odometry(self) -> Callable[[], dict[int, Array]]:
         """The same by odometry alone, smoothed: those that left moved along with what was learnt since. Computed when
@@ -120,11 +136,13 @@ class Map:
     def trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of every tracked frame."""
         keyframes = self.poses()
-        poses = [camera_pose(view, f.T_view_world(keyframes)) for f in self.frames]
+        frames = [f for f in self.frames if f.keyframe in keyframes]
+        poses = [camera_pose(view, f.T_view_world(keyframes)) for f in frames]
+        shown = [len(f.times) for f in frames]
         return Trajectory(
-            np.array([f.time for f in self.frames]),
-            np.array(poses).reshape(-1, 4, 4),
-            self._segments([f.keyframe for f in self.frames]),
+            np.array([time for f in frames for time in f.times]),
+            np.repeat(np.array(poses).reshape(-1, 4, 4), shown, axis=0),
+            np.repeat(self._segments([f.keyframe for f in frames]), shown),
         )
 
     def pose_covariances(self) -> Array:
@@ -132,8 +150,10 @@ class Map:
 
         NaN where nothing is known yet; zero for the first keyframe of a segment, which poses are relative to.
         """
-        keyframes, found = self.poses(), np.full((len(self.frames), POSE, POSE), np.nan)
-        for n, frame in enumerate(self.frames):
+        keyframes = self.poses()
+        frames = [f for f in self.frames if f.keyframe in keyframes]
+        found = np.full((len(frames), POSE, POSE), np.nan)
+        for n, frame in enumerate(frames):
             of_keyframe = self.covariances.get(frame.keyframe)
             if of_keyframe is None:
                 continue
@@ -143,7 +163,7 @@ class Map:
                 inside = inside + frame.covariance
             turned = np.kron(np.eye(2), (frame.T_frame_ref @ keyframes[frame.keyframe])[:3, :3].T)
             found[n] = turned @ inside @ turned.T  # T ← exp(ξ) T moves camera and axes by −Rᵀ ξ in the world
-        return found
+        return np.repeat(found, [len(f.times) for f in frames], axis=0)
 
     def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of the keyframes alone."""

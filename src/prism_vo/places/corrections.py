@@ -25,6 +25,10 @@ class Corrections:
         known = [k for k in self.T_odometry_map if k <= keyframe and self.segment_of.get(k) == segment]
         return self.T_odometry_map[max(known)] if known else np.eye(4)
 
+    def is_joined(self, segment: int) -> bool:
+        """Whether a place seen again confirmed it: it hangs together with another one."""
+        return any(segment in pair and pair[0] != pair[1] for pair in self.joined.items())
+
     def applied(self, poses: dict[int, Array]) -> dict[int, Array]:
         """T_view_world in the map, from those of odometry."""
         if not self.T_odometry_map:

@@ -193,7 +193,8 @@ class Judge:
         depth = self._agreement(frame, view, predicted)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
-        return Verdict(quality * (depth.agreeing if depth.has_a_say else 1.0))
+        confirmed = depth.agreeing if depth.has_a_say else 1.0
+        return Verdict(quality * confirmed, is_example=depth.has_a_say or not worse)
 
     @staticmethod
     def _quality(track: Track, motion: Motion) -> float:

@@ -32,6 +32,7 @@ class Motion:
     lost: int = 0  # frames since the last one with a pose
     was_moving: bool = False  # when it was last seen without anything before it, maybe in the segment before
     shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
+    copies: int = 0  # of the last frame's image that came since: the camera may have gone on unseen
 
     @property
     def usual_shift(self) -> float:
@@ -59,7 +60,11 @@ class Motion:
 
     def after_loss(self) -> Motion:
         """A frame could not be tracked: the motion before it is of no use for the next one."""
-        return replace(self, step=np.eye(4), lost=self.lost + 1)
+        return replace(self, step=np.eye(4), lost=self.lost + 1, copies=0)
+
+    def after_copy(self) -> Motion:
+        """The last image came again."""
+        return replace(self, copies=self.copies + 1)
 
     def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
         """The last frame became the reference, and its pose was optimised; residuals are now in its grey levels.
@@ -99,9 +104,12 @@ class Motion:
         return Brightness(self.brightness.gain * exposure / self.exposure, self.brightness.offset)
 
     def guesses(self, T_ref_world: Array, rotations: bool) -> list[Array]:
-        """Hypotheses for T_frame_ref: the last step once, twice, half, not at all; with small rotations."""
+        """Hypotheses for T_frame_ref: the last step once, twice, half, not at all; after copies of an image as often as
+        frames came; with small rotations."""
         previous, step = self.T_view_world @ se3.inverse(T_ref_world), self.step
         out = [step @ previous, step @ step @ previous, se3.exp(0.5 * se3.log(step)) @ previous, previous]
+        if self.copies:
+            out.append(se3.exp((1 + self.copies) * se3.log(step)) @ previous)
         if rotations:
             for angle in TRIED_ROTATIONS:
                 for axis in range(3):

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses that are taken back when the whole run is known: what they were found from turned out to say nothing.
+
+While a run goes every frame is judged by what came before it. Whether a camera stood still while one image came again
+and again, and whether the images that a run began with were any good, is known later. What was published stays
+published; the results at the end, and every file, have no such pose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prism_vo.copies import frozen_runs
+from prism_vo.frame_report import FrameReport
+from prism_vo.map.world import Map
+from prism_vo.poor_frames import poor_beginning
+from prism_vo.shelf import Shelf
+from prism_vo.tracking.judge import Verdict
+
+FROZEN = "A copy of the frame before it, while the camera went on or may have."
+WITHOUT_DEPTH = (
+    "The run began with images that have far less depth than those after them, and nothing fits them."
+)
+NO_SEGMENT = -1
+
+
+def withdraw(world: Map, reports: Shelf[FrameReport]) -> None:
+    """After the last frame, from the map and from the reports."""
+    frozen = {reports[n].time for first, last in frozen_runs(reports) for n in range(first, last + 1)}
+    if frozen:
+        world.withdraw(frozen)
+        reports.change(lambda r: _without_pose(r, FROZEN) if r.time in frozen else None)
+    begun = poor_beginning(reports)
+    if begun is not None and not world.corrections.is_joined(begun):
+        world.forgotten.add(begun)
+        reports.change(lambda r: _outside(r) if r.segment == begun else None)
+
+
+def is_withdrawn(report: FrameReport) -> bool:
+    """Whether a frame had a pose while the run went."""
+    return is_frozen(report) or is_forgotten(report)
+
+
+def is_frozen(report: FrameReport) -> bool:
+    """Whether it had the pose of its image until it was known that the camera had gone on."""
+    return report.verdict is not None and report.verdict.contradiction == FROZEN
+
+
+def is_forgotten(report: FrameReport) -> bool:
+    """Whether it belonged to a beginning that was no good."""
+    return report.verdict is not None and report.verdict.contradiction == WITHOUT_DEPTH
+
+
+def _outside(report: FrameReport) -> FrameReport:
+    """In no world any more."""
+    lost = report if report.status == "lost" else _without_pose(report, WITHOUT_DEPTH)
+    return replace(lost, segment=NO_SEGMENT)
+
+
+def _without_pose(report: FrameReport, why: str) -> FrameReport:
+    return replace(report, status="lost", verdict=Verdict(0.0, why), covered=0.0)
