@@ -16,6 +16,7 @@ from prism_vo import beginning as beginning_room
 from prism_vo.beginning import Beginning, Fit
 from prism_vo.following import Following
 from prism_vo.types import DecodedFrame, Frame
+from prism_vo.window import camera_numbers as camera_room
 from prism_vo.window.window import Window
 
 
@@ -58,6 +59,31 @@ def test_where_zones_fit_nowhere_the_image_must_fit_better() -> None:
     assert replace(first, residual=4.0).is_better_than(first)
     assert not replace(first, residual=4.9, is_covered=False, zones=0).is_better_than(first)
     assert not replace(first, residual=4.0, zones=5).is_better_than(first)
+
+
+def test_a_later_attempt_need_only_keep_what_the_one_before_it_has() -> None:
+    """It began with nearly the same focus, so it fits hardly better; whether it is the focus was asked before."""
+    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3)
+    second = replace(first, zones=3, residual=6.4)
+    third = replace(first, is_covered=False, zones=1, residual=6.3)
+    assert second.is_better_than(first) and third.is_better_than(first) and third.keeps(second)
+    for worse in ({"poses": 9}, {"segments": 2}, {"zones": 4}):
+        assert not replace(third, **worse).keeps(second)  # type: ignore[arg-type]
+    assert not second.keeps(third)
+
+
+def test_the_last_attempt_that_keeps_everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3)
+    fits = [first, replace(first, zones=3, residual=6.4), replace(first, zones=1, residual=6.3)]
+    left, begun, begin = iter([*fits, replace(fits[-1], poses=9)]), [], Odometry._begin
+    monkeypatch.setattr(Odometry, "_fit_of", lambda self, residuals: next(left))
+    monkeypatch.setattr(camera_room, "NEAR", 0.0)  # none is near enough to be the last
+    monkeypatch.setattr(
+        Odometry, "_begin", lambda self, numbers: (begin(self, numbers), begun.append(numbers[-1]))[0]
+    )
+    odometry = run_with(0).odometry
+    assert len(begun) == 3 and odometry.following.numbers is not None
+    assert odometry.following.numbers[-1] == begun[1]
 
 
 @pytest.mark.parametrize("limit", ["MOST_FRAMES", "MOST_BYTES"])

@@ -33,17 +33,24 @@ class Fit:
     zones: int  # that are covered in the window's keyframes
     residual: float  # of the middle track
 
-    def is_better_than(self, other: Fit) -> bool:
-        """Whether an attempt with another focus is the better one: it loses nothing, and covers nothing.
+    def is_better_than(self, first: Fit) -> bool:
+        """Whether an attempt with another focus is better than the one with the first: it loses and covers nothing.
 
         Where zones fitted nowhere, the whole image must fit better: a wrong focus leaves residuals 15 to 25 % larger
         than the right one, while one that follows what really covers the scene makes them larger, or leaves them.
         """
+        if not self.keeps(first):
+            return False
+        return not first.is_covered or self.residual < BETTER * first.residual
+
+    def keeps(self, other: Fit) -> bool:
+        """Whether it has all that another attempt has: frames, and zones that fit.
+
+        Of two attempts that are both better than the first, the later began with a focus nearer to the right one.
+        """
         if self.poses < other.poses or self.segments != other.segments:
             return False
-        if not other.is_covered:
-            return not self.is_covered
-        return self.zones <= other.zones and self.residual < BETTER * other.residual
+        return self.zones <= other.zones if other.is_covered else not self.is_covered
 
 
 @dataclass

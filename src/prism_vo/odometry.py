@@ -155,7 +155,8 @@ class Odometry:
         The best attempt stays, which may be the first one.
         """
         answer, frames = report, self.beginning.frames
-        best, random, fits = self.following, self.selector.rng, self._fit_of(self.beginning.residuals)
+        best, random = self.following, self.selector.rng
+        first = fits = self._fit_of(self.beginning.residuals)
         for _ in range(ATTEMPTS):
             if self.places is not None:
                 self.places.collect()
@@ -167,11 +168,12 @@ class Odometry:
                 last = self.following(replace(frame, pyramid=pyramid), copy)
                 mapping = last.mapping or mapping
                 residuals += [] if last.track is None else [last.track.rms]
-            if not self._fit_of(residuals).is_better_than(fits):
+            fit = self._fit_of(residuals)
+            if not (fit.is_better_than(first) and fit.keeps(fits)):
                 self.following, self.selector.rng = best, random
                 break
             answer = replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
-            best, random, fits = self.following, self.selector.rng, self._fit_of(residuals)
+            best, random, fits = self.following, self.selector.rng, fit
             if self.window.focus_is_near(begun[-1]):
                 break
         if answer is report:

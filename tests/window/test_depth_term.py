@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from decoded_frames import CAMERA
+from decoded_frames import VIEW as CENTRAL
 from smooth_scene import small_view
 
+from prism_vo.optics.focus import FocusModel
 from prism_vo.points.records import Candidates, Points
+from prism_vo.window.keyframe import BLOCK
+from prism_vo.window.state import CameraBlock, State
+from prism_vo.window.system import System
 from prism_vo.window.terms.depth import DepthResiduals, DepthTerm, information_at_estimate
 
 VIEW = small_view()
@@ -87,3 +93,17 @@ def test_a_far_plane_keeps_its_distance_when_certainty_depends_on_the_error() ->
 def test_information_at_the_estimate_leaves_points_without_depth_alone() -> None:
     out = at_estimate(np.array([0.5, 0.5]), np.array([np.nan, 0.3]), np.array([0.0, 1e5]), 4.0)
     assert out[0] == 0.0 and out[1] > 0
+
+
+def test_a_residual_is_a_square_wherever_the_focus_has_moved() -> None:
+    """Eliminating the point leaves nothing of the focus: one depth cannot tell it from a distance."""
+    focus = FocusModel.of(CENTRAL, CAMERA)
+    q = np.array([0.6])
+    term = DepthTerm(CENTRAL, CENTRAL.inv_virtual_depth(q), np.array([1e6]), 1.0, 2.5, focus)
+    camera = CameraBlock(np.zeros(1), np.array([0.02]), in_prior=True)  # 20 µm from the first estimate
+    poses = np.eye(4)[None]
+    state = State(poses, np.zeros((1, 2)), np.zeros((1, BLOCK)), np.zeros(1, np.bool_), q, camera)
+    system = System.at(state)
+    term.linearize(state, system)
+    h, _ = system.reduced()
+    assert abs(h[-1, -1]) < 1e-12 * system.h[-1, -1]

@@ -111,3 +111,15 @@ def test_a_gauge_of_scale_holds_the_median_depth_where_a_free_one_drifts() -> No
         solved = minimise(energy, held, exact.free, 20, scale_is_gauge=gauge)
         change[gauge] = abs(np.median(solved.state.inv_depth / exact.state.inv_depth) - 1.0)
     assert change[True] < 0.2 * change[False] and change[False] > 0.02
+
+
+def test_a_solve_reaches_the_scale_although_little_energy_hangs_on_it() -> None:
+    """Depth terms that weigh little beside the images: damping must not hold back what all poses and depths share."""
+    exact, factor = exact_window(count=4, each=80, eta=0.01), 1.003
+    right = exact.minimised(exact.state, 60).state.poses[3]
+    poses = exact.state.base_pose.copy()
+    poses[:, :3, 3] *= factor
+    start = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth / factor)
+    found = exact.minimised(start, 6).state.poses[3]
+    left = np.linalg.norm(found[:3, 3]) / np.linalg.norm(right[:3, 3]) - 1
+    assert abs(left) < 0.05 * (factor - 1)  # half of it while every step was damped by 1e-4

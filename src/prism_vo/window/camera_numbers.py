@@ -89,9 +89,14 @@ class WindowWithCamera(WindowContents):
         return None
 
     @property
+    def _latest_focus(self) -> FocusEstimate | None:
+        """As the images show it now, whether something seems to cover the scene or not."""
+        return self.focus_suspected or self.focus_seen
+
+    @property
     def latest_numbers(self) -> Array:
         """Of the camera, the focus as the images show it now, whether it is free yet or not."""
-        numbers, seen = self.camera.value, self.focus_suspected or self.focus_seen
+        numbers, seen = self.camera.value, self._latest_focus
         if seen is not None:
             numbers[-1] = seen.shift
         return numbers
@@ -109,7 +114,7 @@ class WindowWithCamera(WindowContents):
 
     def focus_is_near(self, shift: float) -> bool:
         """Whether the images show the focus where a run began with it (mm)."""
-        seen = self.focus_seen
+        seen = self._latest_focus
         return seen is None or abs(seen.shift - shift) < NEAR * seen.sigma
 
     def focus_report(self) -> FocusReport | None:

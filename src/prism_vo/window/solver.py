@@ -21,10 +21,13 @@ from prism_vo.window.terms.photometric import settle_borders
 LARGEST_ROTATION = 0.2  # rad of one step; a larger one is no step of a converging solve
 SMALL_POSE_STEP, SMALL_DEPTH_STEP = 1e-6, 1e-4  # m and rad; median relative change: smaller steps end a solve
 LEAST_INV_DEPTH = 0.01  # 1/m that relative changes of depth are measured against
+LEAST_DAMPING = 1e-9
 DAMPING = Damping(
-    start=1e-4,
+    # of the diagonal, which knows poses and depths 1e6 times better than the scale and focus they share: with 1e-4 a
+    # solve in a room takes 1 % of its way to another focus, and ends because that brings little energy
+    start=LEAST_DAMPING,
     fall=0.1,
-    least=1e-9,
+    least=LEAST_DAMPING,
     least_after_refusal=1e-5,
     after_failure=100.0,
     least_after_failure=1e-3,

@@ -54,13 +54,18 @@ class DepthTerm:
         return self.weight * found.energy
 
     def _add_focus(self, focus: FocusModel, state: State, system: System, found: DepthResiduals) -> None:
-        """Blocks of δ, at its first estimate: ∂ρ_v/∂δ = −(w' + κ' q)/(β w²)."""
+        """Blocks of δ, at its first estimate: ∂ρ_v/∂δ = −(w' + κ' q)/(β w²).
+
+        The derivative by the depth is the one that the point's own block has: with another one, at another focus, the
+        blocks of a residual would not be a square, and what is left of δ without the scale may be less than nothing.
+        """
         base = float(state.camera.base[-1])
         view, (w_slope, kappa_slope) = focus.at(base), focus.slopes(base)
         w = view.w_infinity + view.kappa * state.inv_depth
         by_focus = -(w_slope + kappa_slope * state.inv_depth) / (view.beta * w * w)
         information = np.where(self.information > 0, self.weight * found.robust * self.information, 0.0)
-        by_depth = view.inv_virtual_depth_slope(state.inv_depth)
+        now = focus.at(float(state.camera.value[-1]))
+        by_depth = now.inv_virtual_depth_slope(state.inv_depth)
         row = state.size - 1
         residual = np.nan_to_num(found.in_sigmas) * np.sqrt(np.maximum(self.information, 0.0))
         system.h[row, row] += float((information * by_focus**2).sum())
