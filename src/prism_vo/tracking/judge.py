@@ -48,6 +48,7 @@ LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
 LARGEST_SHIFT_ALONE = 2.5
 
+LEAST_REFERENCES = 2  # keyframes of a map, from which on its depths are known by parallax
 USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
 )
@@ -204,9 +205,10 @@ class Judge:
     def _shift(self, frame: Frame, reference: Reference, track: Track, motion: Motion) -> float:
         """How far zones lie beside where the pose puts them, σ: much, if parts of the image belong to other poses.
 
-        0 in a map that has just begun, whose depths, known from one image, are coarse enough to explain as much.
+        0 in a map that has just begun, whose depths, known from one image, are coarse enough to explain as much: until
+        it has a second keyframe, however many frames that takes.
         """
-        if len(motion.expected.recent) < RECENT:
+        if len(motion.expected.recent) < RECENT or motion.references < LEAST_REFERENCES:
             return 0.0
         return shift_of_zones(frame, reference, track, self.cutoff)
 

@@ -31,6 +31,7 @@ class Motion:
     )
     lost: int = 0  # frames since the last one with a pose
     was_moving: bool = False  # when it was last seen without anything before it, maybe in the segment before
+    references: int = 0  # keyframes of the map that frames were tracked against
     shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
     copies: int = 0  # of the last frame's image that came since: the camera may have gone on unseen
 
@@ -49,6 +50,7 @@ class Motion:
             track.expected_next(self.expected) if is_example else self.expected,
             track.relative_rms if self.first_rms is None and not track.is_still else self.first_rms,
             was_moving=self._is_moving(track),
+            references=self.references,
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
         )
 
@@ -78,6 +80,7 @@ class Motion:
             exposure=exposure,
             expected=self.expected.at_gain(self.brightness_at(exposure).contrast),
             first_rms=None,
+            references=self.references + 1,
         )
 
     def moved_to(self, T_view_world: Array) -> Motion:
