@@ -37,8 +37,9 @@ def test_slopes_do_not_move_with_the_rungs() -> None:
     both = np.isfinite(here.slope) & np.isfinite(there.slope) & np.isfinite(sigma)
     assert both.sum() > 300
     moved = (there.slope - here.slope)[both] / sigma[both]
-    # adds a tenth to the variance at the most: pixel phases differ between rungs
-    assert robust_std(moved) < 1 / 3
+    # adds a fiftieth to the variance at the most; with rungs twice as far apart a quarter of σ was seen here, and in a
+    # shallow scene, whose depths all lie between two rungs, that is a focus wrong by half a micrometre
+    assert robust_std(moved) < 0.15
 
 
 def test_straightened_score_is_straight() -> None:

@@ -30,7 +30,7 @@ from prism_vo.lightfield.search import LEAST_REDUNDANCY
 from prism_vo.lightfield.variance import MOST_ALIKE, flattened, repeats
 from prism_vo.lightfield.workspace import Workspace
 
-STEPS_WALKED = 4  # rungs the refinement may leave the search result by
+STEPS_WALKED = 8  # rungs the refinement may leave the search result by
 # rows of a result: slope; its curvature db/dslope; mean grey; redundancy; residual variance where the gradients are;
 # how often errors repeat (:func:`repeats`); mean square of differences over two nodes
 SLOPE, CURVATURE, GREY, REDUNDANCY, RESIDUAL, REPEATS, STEEPNESS = range(7)
