@@ -180,8 +180,8 @@ class Following:
         with self.watch("wait"):
             found = candidates()
             self.window.adopt(found, view)
-        # while depths and focus are still being learnt, every keyframe is worth its while
-        learning = self.window.is_filling or not self.window.focus_is_settled
+        # while depths are still being learnt, or the focus with them, every keyframe is worth its while
+        learning = self.window.is_filling or not self.window.focus_is_settled or self.window.focus_has_moved
         self._farther = 1.0 if learning else keyframe_distance(found.scale_sigma(view))
         self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
         self._track_against_newest(posed.frame, change)
