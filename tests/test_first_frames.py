@@ -24,6 +24,9 @@ def test_a_false_first_pose_is_mended_although_no_keyframe_moves() -> None:
             assert odometry.window.is_filling
     odometry.finish()
     assert spoilt is not None and not odometry.window.is_filling
+    assert odometry.window.is_learning is not odometry.window.focus_is_settled
+    odometry.window.focus_has_moved = True
+    assert odometry.window.is_learning
     ours = odometry.trajectory()
     n = int(np.argmin(np.abs(ours.times - spoilt)))
     true, found = (se3.inverse(poses[0]) @ poses[n] for poses in (truth, ours.poses))

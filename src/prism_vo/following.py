@@ -70,8 +70,7 @@ class Following:
         self.tools = tools
         self.camera, self.config, self.variant = tools.camera, tools.config, tools.variant
         self.sensor, self.view, self.watch = tools.sensor, tools.view, tools.watch
-        self.tracker, self.selector = tools.tracker, tools.selector
-        self.numbers = numbers
+        self.tracker, self.selector, self.numbers = tools.tracker, tools.selector, numbers
         self.judge = Judge(partial(self.variant.measure, self.sensor), self.config.track.cutoff)
         known = tools.known
         self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
@@ -180,9 +179,7 @@ class Following:
         with self.watch("wait"):
             found = candidates()
             self.window.adopt(found, view)
-        # while depths are still being learnt, or the focus with them, every keyframe is worth its while
-        learning = self.window.is_filling or not self.window.focus_is_settled or self.window.focus_has_moved
-        self._farther = 1.0 if learning else keyframe_distance(found.scale_sigma(view))
+        self._farther = 1.0 if self.window.is_learning else keyframe_distance(found.scale_sigma(view))
         self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
         self._track_against_newest(posed.frame, change)
         return change.report
@@ -211,11 +208,10 @@ class Following:
         )
 
     def _start_segment(self, frame: Frame) -> FrameReport:
-        """First frame, or the first after a loss: metric at once, because its depth is measured."""
+        """First frame, or the first after a loss: metric at once, in a world of its own, as what lies between is unknown."""
         found = self._recognised(frame)
         if found is not None:
             return self._start_at(frame, found)
-        # a world of its own: where the camera went while nothing was seen is not known
         if not self._begin_window(frame, np.eye(4)):
             return self.report(frame, "lost", None, None)
         self.segment = self.segments

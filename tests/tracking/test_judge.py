@@ -18,7 +18,7 @@ from prism_vo.tracking.judge import (
     _looseness,
 )
 from prism_vo.tracking.motion import LEAST_SHIFTS, Motion
-from prism_vo.tracking.track import Expected, Track
+from prism_vo.tracking.track import RECENT, Expected, Track
 
 PLANE = Pinhole(focal=100.0, cx=79.5, cy=59.5, width=160, height=120)
 
@@ -55,6 +55,18 @@ def test_depth_is_measured_at_pixels_that_fit() -> None:
     assert some.fits.all()
     assert 250 <= len(some.x) < 520
     assert some.x.min() > 0.4 * PLANE.width
+
+
+def test_zones_are_asked_where_they_lie_once_depths_are_known_by_parallax(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Depths of one image are coarse, however many frames were tracked against it."""
+    monkeypatch.setattr("prism_vo.tracking.judge.shift_of_zones", lambda *_: 3.6)
+    judge, nothing = Judge(lambda *_: None, 20.0), (None, None, None)  # type: ignore[arg-type, return-value]
+    many = Expected((4.0,) * RECENT, 4.0)
+    assert judge._shift(*nothing, Motion(expected=many, references=1)) == 0.0  # type: ignore[arg-type]
+    assert judge._shift(*nothing, Motion(expected=many, references=2)) == 3.6  # type: ignore[arg-type]
+    assert judge._shift(*nothing, Motion(expected=Expected((4.0,), 4.0), references=2)) == 0.0  # type: ignore[arg-type]
 
 
 def test_zones_may_shift_more_where_they_always_did() -> None:

@@ -115,6 +115,11 @@ def test_at_a_keyframe_brightness_is_measured_anew_and_the_step_goes_on() -> Non
     )  # in grey levels of the new reference
 
 
+def test_keyframes_of_a_map_are_counted() -> None:
+    motion = Motion().at_keyframe(HERE, 0.01).after(posed_at(HERE), tracked(2.0, 2.0))
+    assert motion.references == 1 and motion.after_loss().at_keyframe(HERE, 0.01).references == 2
+
+
 def test_a_keyframe_made_darker_has_another_exposure_and_darker_residuals() -> None:
     before = on_the_way()
     motion = before.at_keyframe(HERE, before.exposure / 2.0)

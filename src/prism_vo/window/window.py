@@ -124,6 +124,11 @@ class Window(WindowWithCamera):
         """Whether it has had no more keyframes yet than it can hold."""
         return self.next_id - self.first_id <= self.config.keyframes
 
+    @property
+    def is_learning(self) -> bool:
+        """Whether first depths, or the focus with them, are still being learnt: every keyframe is worth its while."""
+        return self.is_filling or not self.focus_is_settled or self.focus_has_moved
+
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
             return 0
