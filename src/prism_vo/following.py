@@ -208,7 +208,7 @@ class Following:
         )
 
     def _start_segment(self, frame: Frame) -> FrameReport:
-        """First frame, or the first after a loss: metric at once, in a world of its own; what lies between is unknown."""
+        """First frame, or the first after a loss: metric at once, in a world of its own: the way there is not known."""
         found = self._recognised(frame)
         if found is not None:
             return self._start_at(frame, found)
