@@ -52,7 +52,12 @@ def check_frames(recording: Recording) -> None:
 def unbroken_path(name: str, result: RunResult, needs_all: bool) -> Trajectory:
     """The odometry must have come through, or through a part that is long enough; ``needs_all``: the fact may be
     elsewhere."""
-    frames = len(result.reports)
+    frames, copies = len(result.reports), sum(report.copy for report in result.reports)
+    if frames - copies < FEWEST_FRAMES:
+        raise DegenerateError(
+            f"{name}: {copies} of {frames} images are copies of the one before: the camera does not move, or images "
+            "were recorded twice; move it sideways and towards the scene."
+        )
     longest = result.trajectory.in_segment(result.trajectory.largest_segment)
     if result.segments > 1 and len(longest) >= LEAST_PART and not needs_all:
         return longest
