@@ -126,8 +126,9 @@ class Window(WindowWithCamera):
 
     @property
     def is_learning(self) -> bool:
-        """Whether first depths, or the focus with them, are still being learnt: every keyframe is worth its while."""
-        return self.is_filling or not self.focus_is_settled or self.focus_has_moved
+        """Whether first depths, or the camera with them, are still being learnt: every keyframe is worth its while."""
+        camera = not self.focus_is_settled or self.focus_has_moved or bool(self.lens_is_free.any())
+        return self.is_filling or camera
 
     def _activate(self) -> int:
         if len(self.candidates) == 0 or len(self.keyframes) < 2:
