@@ -234,7 +234,7 @@ class Following:
             return False
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
-        self.window = window
+        self.window, self._farther = window, 1.0
         self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
         self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
         self.map.unrefined.clear()
