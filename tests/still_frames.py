@@ -12,8 +12,8 @@ from prism_vo.types import DecodedFrame, Frame
 def still_frame(
     view: FocusedView, index: int, level: np.ndarray, exposure: float | None = None, time: float | None = None
 ) -> Frame:
-    """A frame with a pyramid of one level (h, w, 3); time in seconds, a tenth of a second a frame by default."""
+    """A frame with a pyramid of one level (h, w); time in seconds, a tenth of a second a frame by default."""
     focused = DecodedFrame(
-        index, 0.1 * index if time is None else time, view, level[..., 0], None, None, None, exposure
+        index, 0.1 * index if time is None else time, view, level, None, None, None, exposure
     )
     return Frame.of(focused, focused, [level])

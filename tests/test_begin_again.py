@@ -28,7 +28,7 @@ def wrong_frames() -> list[DecodedFrame]:
 
 def frame(index: int) -> Frame:
     decoded = wall(3)[0][index]
-    return Frame.of(decoded, decoded, [np.zeros((2, 2, 3), np.float32)])
+    return Frame.of(decoded, decoded, [np.zeros((2, 2), np.float32)])
 
 
 def test_frames_are_kept_without_their_pyramids_until_nobody_needs_them() -> None:

@@ -64,7 +64,7 @@ def test_a_run_in_changing_light_with_places_goes_on_to_the_same_bytes(
 
 def test_a_frame_is_kept_as_it_came_and_as_it_was_changed() -> None:
     view = small_view()
-    frame = still_frame(view, 3, np.ones((96, 128, 3), np.float32))
+    frame = still_frame(view, 3, np.ones((96, 128), np.float32))
     raw = RawFrame(3, 0.3, np.zeros((4, 4), np.uint8))
 
     def shown(grey: float) -> Frame:

@@ -92,7 +92,7 @@ def sum_nothing() -> None:
     none, some = np.empty(0, np.float32), np.empty((0, 8), np.float32)
     points = Patterns(np.empty(0, np.int32), none, none, np.empty(0), some, some)
     found = Found(np.empty((0, 1), np.int8), np.empty((0, 1), np.float32))
-    images, slots, one = np.zeros((1, 4, 4, 3), np.float32), np.zeros(1, np.int32), np.float32(1)
+    images, slots, one = np.zeros((1, 4, 4), np.float32), np.zeros(1, np.int32), np.float32(1)
     limits, sums = Limits(one, np.ones(1, np.float32)), Sums.zeros(1, np.zeros((0, 8)))
     accumulate_residuals(images, slots, Intrinsics(one, one, one), pair, pair, points, limits, found, sums)
 

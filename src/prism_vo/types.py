@@ -106,7 +106,7 @@ class Frame:
 
     source: InputFrame  # what depth is measured in
     focused: DecodedFrame
-    pyramid: list[Floats]  # (h, w, 3) a level: intensity, d/dx, d/dy
+    pyramid: list[Floats]  # (h, w) a level
     exposure: float  # s; UNKNOWN_EXPOSURE where the recording has none
 
     @classmethod
@@ -126,13 +126,13 @@ class Frame:
 
     @property
     def image(self) -> Floats:
-        """Finest level of the pyramid (h, w, 3)."""
+        """Finest level of the pyramid (h, w)."""
         return self.pyramid[0]
 
 
 @dataclass(frozen=True)
 class PosedImage:
-    """All that locating a frame needs of it: a sixth of the frame, so that many can be kept."""
+    """All that locating a frame needs of it: a fifth of the frame, so that many can be kept."""
 
     index: int
     exposure: float  # s
@@ -151,6 +151,6 @@ class PosedFrame:
 
     @property
     def image(self) -> PosedImage:
-        """Without the raw image, gradients and smaller levels."""
+        """Without the raw image and smaller levels."""
         frame = self.frame
         return PosedImage(frame.index, frame.exposure, frame.focused.image, self.T_view_world, self.affine)

@@ -24,7 +24,7 @@ def half_way(frames: list[Keyframe]) -> np.ndarray:  # type: ignore[type-arg]
 
 def tracked(frames: list[Keyframe]) -> TrackedFrame:
     """A frame half-way between two keyframes, tracked to a place far off."""
-    frame = still_frame(VIEW, 0, np.zeros((96, 128, 3), np.float32))
+    frame = still_frame(VIEW, 0, np.zeros((96, 128), np.float32))
     wrong = FAR_OFF @ half_way(frames)
     placed = PlacedFrame(0.5, frames[0].id, wrong @ se3.inverse(frames[0].pose))
     return TrackedFrame(placed, PosedFrame(frame, wrong, np.zeros(2)).image, None)

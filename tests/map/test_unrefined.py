@@ -21,7 +21,7 @@ AWAY = se3.exp(np.array([0.02, 0.01, 0.0, 0.0, 0.01, 0.0]))  # T_frame_ref
 
 
 def between(index: int, keyframe: Keyframe) -> PosedFrame:
-    frame = still_frame(VIEW, index, np.zeros((96, 128, 3), np.float32))
+    frame = still_frame(VIEW, index, np.zeros((96, 128), np.float32))
     return PosedFrame(frame, AWAY @ keyframe.pose, np.zeros(2))
 
 

@@ -95,7 +95,7 @@ def test_index_before_and_after_merging_its_tail() -> None:
 @pytest.mark.parametrize("size", [(192, 192), (320, 320), (1024, 1024), (2426, 3232)])
 def test_a_keyframe_of_any_camera_is_small(size: tuple[int, int]) -> None:
     h, w = size
-    pyramid = [np.zeros((h >> k, w >> k, 3), np.float32) for k in range(6)]
+    pyramid = [np.zeros((h >> k, w >> k), np.float32) for k in range(6)]
     _, like = keyframe_at(HERE)
     many = np.resize(np.arange(len(like.features)), 400)
     f = like.features
@@ -104,9 +104,7 @@ def test_a_keyframe_of_any_camera_is_small(size: tuple[int, int]) -> None:
     )
     depth = np.full(size, 0.5, np.float32)
     kept = CompactKeyframe.of(
-        KeyframeDepth(
-            0, np.eye(4), np.zeros(2), 1.0, VIEW.image_plane, pyramid[0][..., 0], depth, 1e-4 * depth
-        ),
+        KeyframeDepth(0, np.eye(4), np.zeros(2), 1.0, VIEW.image_plane, pyramid[0], depth, 1e-4 * depth),
         pyramid,
         features,
         0,

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from central_differences import with_gradients
 from smooth_scene import SmoothScene, small_view
 
 from prism_vo.points.spread import BLOCK, MARGIN, spread_pixels
@@ -38,7 +39,7 @@ def test_weakly_textured_halves_are_covered_too() -> None:
 
 def test_pixels_without_gradient_are_never_picked() -> None:
     image = textured().copy()
-    image[40:120, 40:120] = [100.0, 0.0, 0.0]
+    image[40:120, 40:120] = 100.0
     picked = spread_pixels(image, 400, np.random.default_rng(0))
     inside = (picked > 40).all(1) & (picked < 119).all(1)
     assert not inside.any()
@@ -54,9 +55,9 @@ def test_the_same_seed_picks_the_same_pixels() -> None:
 
 def plain_thresholds(image: np.ndarray) -> np.ndarray:
     """Median gradient of every block plus 7, mean of 3 × 3 blocks: squared."""
-    rows, columns = (max(side // BLOCK, 1) for side in image.shape[:2])
+    rows, columns = (max(side // BLOCK, 1) for side in image.shape)
     height, width = image.shape[0] // rows, image.shape[1] // columns
-    magnitude = np.hypot(image[..., 1], image[..., 2])
+    magnitude = np.hypot(*np.moveaxis(with_gradients(image)[..., 1:], -1, 0))
     blocks = np.empty((rows, columns))
     for row in range(rows):
         for column in range(columns):
@@ -68,8 +69,8 @@ def plain_thresholds(image: np.ndarray) -> np.ndarray:
 
 def plain_passes(image: np.ndarray, cell: int, direction: np.ndarray) -> list[tuple[int, int]]:
     """Three passes over cells, pixel by pixel."""
-    height, width = image.shape[:2]
-    thresholds = plain_thresholds(image)
+    height, width = image.shape
+    thresholds, gradients = plain_thresholds(image), with_gradients(image)[..., 1:]
     rows, columns = thresholds.shape
     picked: list[tuple[int, int]] = []
     for turn in range(3):
@@ -81,7 +82,7 @@ def plain_passes(image: np.ndarray, cell: int, direction: np.ndarray) -> list[tu
                 for y in range(y0, min(y0 + size, height - MARGIN)):
                     for x in range(x0, min(x0 + size, width - MARGIN)):
                         free &= (x, y) not in before
-                        g = image[y, x, 1:]
+                        g = gradients[y, x]
                         limit = thresholds[
                             min(y * rows // height, rows - 1), min(x * columns // width, columns - 1)
                         ]
@@ -96,7 +97,8 @@ def plain_passes(image: np.ndarray, cell: int, direction: np.ndarray) -> list[tu
 def test_the_same_pixels_as_loops_written_out(shape: tuple[int, int]) -> None:
     """An even and an odd number of pixels a block, and a single block."""
     image = np.ascontiguousarray(textured(seed=3)[: shape[0], : shape[1]])
-    image[shape[0] // 3 : shape[0] // 2, :, 1:] *= 0.2  # cells that need a second pass
+    band = slice(shape[0] // 3, shape[0] // 2)
+    image[band] = image.mean() + 0.2 * (image[band] - image.mean())  # cells that need a second pass
     wanted = shape[0] * shape[1] // 75
     angle = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, 4096)
     direction = np.stack([np.cos(angle), np.sin(angle)], -1).astype(np.float32).astype(np.float64)
@@ -108,6 +110,6 @@ def test_the_same_pixels_as_loops_written_out(shape: tuple[int, int]) -> None:
         if better == cell or 0.85 < ratio < 1.2:
             break
         cell = better
-    assert 3 < len(expected) < 1.2 * wanted
+    assert 3 < len(expected) <= 1.2 * wanted  # beyond that it is thinned out
     picked = spread_pixels(image, wanted, np.random.default_rng(1))
     assert [tuple(p) for p in picked.tolist()] == expected

@@ -150,8 +150,7 @@ def test_with_too_little_to_see_the_start_is_kept() -> None:
     unseen = measure_brightness(smooth, LEVEL, reference_of(first), away, start)
     assert (unseen.gain, unseen.offset) == (1.1, 3.0) and unseen.match < LEAST_MATCH
     for flat in (0.0, 255.0):  # a gain of 0 would explain them perfectly
-        image = np.zeros((SIZE, SIZE, 3), np.float32)
-        image[..., 0] = flat
+        image = np.full((SIZE, SIZE), flat, np.float32)
         found = measure_brightness(Blurred.of(image), LEVEL, reference_of(first), np.eye(4), start)
         assert (found.gain, found.offset) == (1.1, 3.0) and found.match < LEAST_MATCH
     other = Blurred.of(image_pyramid(pixels_of(sharp_texture(6), (0, 0), 0.0, 1), 1)[0])

@@ -27,7 +27,7 @@ STEP = se3.exp(np.array([0.02, 0.01, -0.01, 0.01, 0.0, 0.02]))
 
 
 def posed_at(pose: np.ndarray, exposure: float | None = 0.01) -> PosedFrame:
-    frame = still_frame(small_view(), 3, np.zeros((96, 128, 3), np.float32), exposure)
+    frame = still_frame(small_view(), 3, np.zeros((96, 128), np.float32), exposure)
     return PosedFrame(frame, pose, np.array([0.1, 2.0]))
 
 

@@ -12,7 +12,6 @@ from twin import Dense, Pair, dense_system
 
 from prism_vo import se3
 from prism_vo.points.pattern import IN, NONE, OUTLIER, OUTSIDE, PATTERN
-from prism_vo.tracking.pyramid import image_pyramid
 from prism_vo.window.state import State
 from prism_vo.window.system import System
 
@@ -185,11 +184,3 @@ def test_exact_images_at_the_true_state_leave_only_interpolation_errors() -> Non
     assert rms < 1.0
     assert exact.depth is not None
     assert exact.depth.residuals(exact.state.inv_depth).energy == pytest.approx(0.0, abs=1e-12)
-
-
-def test_gradient_channels_are_central_differences() -> None:
-    """What the kernel takes for ∇I: half the difference of the neighbours, in the image's own axes."""
-    y, x = np.mgrid[:20, :30].astype(np.float32)
-    level = image_pyramid(3.0 * x - 2.0 * y, 1)[0]
-    np.testing.assert_allclose(level[1:-1, 1:-1, 1], 3.0)
-    np.testing.assert_allclose(level[1:-1, 1:-1, 2], -2.0)

@@ -77,7 +77,7 @@ def test_known_exposures_explain_brighter_images() -> None:
     """With t_j/t_i in the residual, (a, b) = 0 stays right although images differ in brightness."""
     exact = exact_window(count=3, each=60)
     times = np.array([1.0, 1.3, 0.8])
-    images = exact.photometric.images * times[:, None, None, None].astype(np.float32)
+    images = exact.photometric.images * times[:, None, None].astype(np.float32)
     color = exact.points.color * times[exact.points.host, None].astype(np.float32)
     points = replace(exact.points, color=color)
     known = replace(

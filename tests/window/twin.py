@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from central_differences import with_gradients
 
 from prism_vo import se3
 from prism_vo.points.pattern import NONE, PATTERN
@@ -89,12 +90,13 @@ class Pair:
 
 
 def bilinear(image: np.ndarray) -> Sample:
-    """Interpolation of an (h, w, 3) image in float64."""
+    """Interpolation of an image (h, w) and of its central differences in float64."""
+    stacked = with_gradients(image)
 
     def sample(x: float, y: float) -> tuple[float, float, float]:
         ix, iy = int(x), int(y)
         fx, fy = x - ix, y - iy
-        cells = image[iy : iy + 2, ix : ix + 2].astype(np.float64)
+        cells = stacked[iy : iy + 2, ix : ix + 2]
         top, bottom = (1 - fx) * cells[0, 0] + fx * cells[0, 1], (1 - fx) * cells[1, 0] + fx * cells[1, 1]
         value, gx, gy = (1 - fy) * top + fy * bottom
         return float(value), float(gx), float(gy)

@@ -50,11 +50,11 @@ class Posable:
     """A compact keyframe made ready: its pyramid from the kept image upwards, its points as a reference."""
 
     keyframe: CompactKeyframe
-    pyramid: list[Floats]  # from the kept level to the coarsest, (h, w, 3)
+    pyramid: list[Floats]  # from the kept level to the coarsest, (h, w)
     reference: Reference
     finer: list[
         Floats
-    ]  # levels finer than the kept one, (h, w, 3), finest first; empty where only that was kept
+    ]  # levels finer than the kept one, (h, w), finest first; empty where only that was kept
 
 
 class Aligner:

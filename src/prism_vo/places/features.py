@@ -65,13 +65,13 @@ class Features:
 
 def feature_level(pyramid: list[Floats]) -> int:
     """The finest level that is small enough to look for corners in."""
-    return next((k for k, p in enumerate(pyramid) if p[..., 0].size <= LARGEST_AREA), len(pyramid) - 1)
+    return next((k for k, p in enumerate(pyramid) if p.size <= LARGEST_AREA), len(pyramid) - 1)
 
 
 def find_features(view: FocusedView, pyramid: list[Floats], measure: Measure) -> Features:
-    """Corners of a frame (pyramid levels (h, w, 3)), with the depth the sensor measures at them."""
+    """Corners of a frame (pyramid levels (h, w)), with the depth the sensor measures at them."""
     level = feature_level(pyramid)
-    image = np.clip(np.rint(pyramid[level][..., 0]), 0, 255).astype(np.uint8)
+    image = np.clip(np.rint(pyramid[level]), 0, 255).astype(np.uint8)
     orb = cv2.ORB_create(nfeatures=DETECTED * MOST, fastThreshold=FAST_THRESHOLD)  # type: ignore[attr-defined]
     corners, descriptors = orb.compute(image, _spread(orb.detect(image, None), image.shape))
     if descriptors is None or len(corners) == 0:

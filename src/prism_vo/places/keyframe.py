@@ -62,7 +62,7 @@ class CompactKeyframe:
     def of(
         cls, keyframe: KeyframeDepth, pyramid: list[Floats], features: Features, segment: int, time: float
     ) -> CompactKeyframe:
-        """From a keyframe with sparse depth maps and its pyramid (levels (h, w, 3))."""
+        """From a keyframe with sparse depth maps and its pyramid (levels (h, w))."""
         level = kept_level(pyramid)
         y, x = _best_points(keyframe)
         q = keyframe.inv_depth[y, x].astype(np.float32)
@@ -76,11 +76,11 @@ class CompactKeyframe:
             segment,
             time,
             level,
-            _bytes(pyramid[level][..., 0]),
+            _bytes(pyramid[level]),
             pixels.astype(np.uint16),
             q,
             relative.astype(np.float16),
-            np.stack([_patches(pyramid[k][..., 0], x, y, k) for k in range(level)])
+            np.stack([_patches(pyramid[k], x, y, k) for k in range(level)])
             if level
             else np.zeros((0, len(x), len(PATTERN)), np.uint8),
             known,
@@ -89,7 +89,7 @@ class CompactKeyframe:
 
 def kept_level(pyramid: list[Floats]) -> int:
     """The level whose image is kept."""
-    return next((k for k, p in enumerate(pyramid) if p[..., 0].size <= LARGEST_IMAGE), len(pyramid) - 1)
+    return next((k for k, p in enumerate(pyramid) if p.size <= LARGEST_IMAGE), len(pyramid) - 1)
 
 
 def _best_points(keyframe: KeyframeDepth) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -40,6 +40,6 @@ def snapshot(view: FocusedView, frame: Frame, measure: Measure, config: SelectCo
     variance[y, x] = np.maximum((known.high - known.low) / 4.0, LEAST_SIGMA) ** 2
     features = find_features(view, frame.pyramid, here)
     keyframe = KeyframeDepth(
-        NO_ID, np.eye(4), np.zeros(2), frame.exposure, view.image_plane, frame.image[..., 0], depth, variance
+        NO_ID, np.eye(4), np.zeros(2), frame.exposure, view.image_plane, frame.image, depth, variance
     )
     return CompactKeyframe.of(keyframe, frame.pyramid, features, NO_ID, frame.time)

@@ -34,7 +34,7 @@ def select_candidates(
     contrast: float,
     rng: np.random.Generator,
 ) -> Candidates:
-    """Select pixels of the (h, w, 3) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
+    """Select pixels of the (h, w) keyframe image and measure ρ_v there; depth-carrying pixels are preferred."""
     pixels = spread_pixels(image, int(config.oversample * wanted), rng)
     depth = measure(pixels.astype(np.float32))
     kind = classify(depth, config)

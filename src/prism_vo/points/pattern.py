@@ -18,7 +18,8 @@ NONE, IN, OUTLIER, OUTSIDE = np.int8(-1), np.int8(0), np.int8(1), np.int8(2)
 
 @njit(nogil=True, cache=True)
 def sample_pattern(image, u, v, contrast, color, weight):  # type: ignore[no-untyped-def]
-    """Pattern intensities and weights c²/(c² + |∇I|²) at points of a (h, w, 3) image (bilinear)."""
+    """Pattern intensities and weights c²/(c² + |∇I|²) at points of a (h, w) image (bilinear)."""
+    height, width, half = image.shape[0], image.shape[1], np.float32(0.5)
     for n in range(u.shape[0]):
         for k in range(8):
             x, y = u[n] + PATTERN[k, 0], v[n] + PATTERN[k, 1]
@@ -28,10 +29,12 @@ def sample_pattern(image, u, v, contrast, color, weight):  # type: ignore[no-unt
             for c in range(4):
                 w = (fx if c % 2 else np.float32(1) - fx) * (fy if c // 2 else np.float32(1) - fy)
                 if w != np.float32(0):
-                    cell = image[iy + c // 2, ix + c % 2]
-                    value += w * cell[0]
-                    gx += w * cell[1]
-                    gy += w * cell[2]
+                    row, col = iy + c // 2, ix + c % 2
+                    left, right = image[row, max(col - 1, 0)], image[row, min(col + 1, width - 1)]
+                    above, below = image[max(row - 1, 0), col], image[min(row + 1, height - 1), col]
+                    value += w * image[row, col]
+                    gx += w * (half * (right - left))
+                    gy += w * (half * (below - above))
             color[n, k] = value
             weight[n, k] = contrast * contrast / (contrast * contrast + gx * gx + gy * gy)
 

@@ -24,10 +24,10 @@ ROUNDS = 4  # at most, to find the size of cells
 
 
 def spread_pixels(image: Floats, wanted: int, rng: np.random.Generator) -> Integers:
-    """About ``wanted`` high-gradient pixels (x, y) of the (h, w, 3) image: cells adapted to the count, three passes
+    """About ``wanted`` high-gradient pixels (x, y) of the (h, w) image: cells adapted to the count, three passes
     with cells twice as large and thresholds ×0.75 so that weakly textured regions are covered too."""
-    gradients, squares = np.empty((2, *image.shape[:2]), np.float32), np.empty(image.shape[:2], np.float32)
-    _take_apart(image, gradients, squares)
+    gradients, squares = np.empty((2, *image.shape), np.float32), np.empty(image.shape, np.float32)
+    _differentiate(image, gradients, squares)
     passed = _passes(squares, _thresholds(squares))
     angle = rng.uniform(0.0, 2.0 * np.pi, SLOPES)
     direction = np.ascontiguousarray(np.stack([np.cos(angle), np.sin(angle)], -1), dtype=np.float32)
@@ -102,14 +102,19 @@ def _picked(gradients: Floats, passed: Bytes, cell: int, cells: list[Mask], dire
 
 
 @njit(nogil=True, cache=True)
-def _take_apart(image, gradients, squares):  # type: ignore[no-untyped-def]
-    """∇I (2, h, w) and |∇I|² (h, w) of an image (h, w, 3) that has its gradients with it."""
-    for y in range(image.shape[0]):
-        line, along, down, square = image[y], gradients[0, y], gradients[1, y], squares[y]
-        for x in range(image.shape[1]):
-            gx, gy = line[x, 1], line[x, 2]
-            along[x], down[x] = gx, gy
-            square[x] = gx * gx + gy * gy
+def _differentiate(image, gradients, squares):  # type: ignore[no-untyped-def]
+    """∇I (2, h, w), by central differences, and |∇I|² (h, w)."""
+    height, width, half = image.shape[0], image.shape[1], np.float32(0.5)
+    for y in range(height):
+        line, above, below = image[y], image[max(y - 1, 0)], image[min(y + 1, height - 1)]
+        along, down, square = gradients[0, y], gradients[1, y], squares[y]
+        for x in range(width):
+            down[x] = (below[x] - above[x]) * half
+        for x in range(1, width - 1):
+            along[x] = (line[x + 1] - line[x - 1]) * half
+        along[0], along[width - 1] = (line[1] - line[0]) * half, (line[width - 1] - line[width - 2]) * half
+        for x in range(width):
+            square[x] = along[x] * along[x] + down[x] * down[x]
 
 
 @njit(nogil=True, cache=True)

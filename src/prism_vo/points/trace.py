@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from prism_vo import se3
 from prism_vo.arrays import Array, Floats, Integers
+from prism_vo.bilinear import between_values, with_gradient
 from prism_vo.compiled import njit
 from prism_vo.config import WindowConfig
 from prism_vo.optics.pinhole import Pinhole
@@ -23,7 +24,8 @@ FOUND, SKIPPED, OUTSIDE, AMBIGUOUS = np.int8(0), np.int8(1), np.int8(2), np.int8
 MOST_FAILURES = 4  # searches in a row after which a candidate is dropped
 LEAST_LENGTH = 1.5  # px: a shorter segment cannot be narrowed any further
 LONGEST_KNOWN = 3.0  # times the longest search, where the interval is known at both ends
-MARGIN = np.float32(4.0)  # px from the border: the pattern must fit
+MARGIN = np.float32(4.0)  # px from the border: the pattern and its gradients must fit, …
+LEAST_AHEAD = 0.7  # … which holds for rays that are not turned away by more than this leaves of their depth
 DISTINCT = 2  # px from the best match at which a second one is another match
 MOST_STEPS = 511  # samples of a segment
 REFINEMENTS, LARGEST_MOVE, SMALL_MOVE = 3, 1.0, 0.05  # Gauss–Newton steps along the line; px
@@ -100,15 +102,14 @@ def _host_views(hosts: HostFrames, posed: PosedFrame) -> HostViews:
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
-def _pattern_energy(image, x, y, dx, dy, color, gain, offset, huber):  # type: ignore[no-untyped-def]
-    energy = np.float32(0)
+def _pattern_energy(flat, width, x, y, dx, dy, color, gain, offset, huber):  # type: ignore[no-untyped-def]
+    energy, below = np.float32(0), np.uint64(width)
     for k in range(8):
         px, py = x + dx[k], y + dy[k]
         ix, iy = int(px), int(py)
         fx, fy = px - np.float32(ix), py - np.float32(iy)
-        top = image[iy, ix, 0] + fx * (image[iy, ix + 1, 0] - image[iy, ix, 0])
-        low = image[iy + 1, ix, 0] + fx * (image[iy + 1, ix + 1, 0] - image[iy + 1, ix, 0])
-        res = top + fy * (low - top) - (gain * color[k] + offset)
+        value = between_values(flat, np.uint64(iy * width + ix), below, fx, fy)
+        res = value - (gain * color[k] + offset)
         size = abs(res)
         energy += res * res if size <= huber else huber * (np.float32(2) * size - huber)
     return energy
@@ -119,13 +120,13 @@ def _pattern_energy(image, x, y, dx, dy, color, gain, offset, huber):  # type: i
 def trace_points(image, intrinsics, views, searched, limits, result):  # type: ignore[no-untyped-def]
     """Search each candidate's epipolar segment; on success shrink [low, high] around the best match.
 
-    ``image`` (h, w, 3) float32: the new frame; ``result`` (N,) int8: out.
+    ``image`` (h, w) float32: the new frame; ``result`` (N,) int8: out.
     """
     rotation, translation, brightness = views.rotation, views.translation, views.brightness
     host, u, v, color = searched.host, searched.u, searched.v, searched.color
     inv_depth, low, high, quality = searched.inv_depth, searched.low, searched.high, searched.quality
     nearest, longest, huber = limits.nearest, limits.longest, limits.huber
-    h, w = image.shape[0], image.shape[1]
+    h, w, flat = image.shape[0], image.shape[1], image.ravel()
     focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
     dx, dy = np.empty(8, np.float32), np.empty(8, np.float32)
     energies = np.empty(MOST_STEPS + 1, np.float32)
@@ -143,7 +144,7 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
         if not bounded:
             q1 = nearest
         z0, z1 = az + t[2] * q0, az + t[2] * q1
-        if z0 < 1e-3 or z1 < 1e-3:
+        if z0 < 1e-3 or z1 < 1e-3 or az < LEAST_AHEAD:
             result[n] = OUTSIDE
             continue
         x0, y0 = (ax + t[0] * q0) / z0 * focal + cx, (ay + t[1] * q0) / z0 * focal + cy
@@ -171,7 +172,7 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
             if not (x > margin and y > margin and x < w - one - margin and y < h - one - margin):
                 energies[s] = np.float32(1e30)
                 continue
-            energies[s] = _pattern_energy(image, x, y, dx, dy, color[n], gain, offset, huber)
+            energies[s] = _pattern_energy(flat, w, x, y, dx, dy, color[n], gain, offset, huber)
             if energies[s] < best:
                 best, best_step = energies[s], s
         if best_step < 0:
@@ -194,18 +195,8 @@ def trace_points(image, intrinsics, views, searched, limits, result):  # type: i
                 px, py = x + dx[k], y + dy[k]
                 ix, iy = int(px), int(py)
                 fx, fy = px - np.float32(ix), py - np.float32(iy)
-                w11 = fx * fy
-                w10, w01 = fy - w11, fx - w11
-                w00 = one - fx - fy + w11
-                p00, p01, p10, p11 = (
-                    image[iy, ix],
-                    image[iy, ix + 1],
-                    image[iy + 1, ix],
-                    image[iy + 1, ix + 1],
-                )
-                value = w00 * p00[0] + w01 * p01[0] + w10 * p10[0] + w11 * p11[0]
-                gx = w00 * p00[1] + w01 * p01[1] + w10 * p10[1] + w11 * p11[1]
-                gy = w00 * p00[2] + w01 * p01[2] + w10 * p10[2] + w11 * p11[2]
+                at = np.uint64((iy - 1) * w + ix - 1)
+                value, gx, gy = with_gradient(flat, at, np.uint64(w), fx, fy)
                 res = value - (gain * color[n, k] + offset)
                 size = abs(res)
                 robust = one if size <= huber else huber / size

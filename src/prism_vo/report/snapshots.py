@@ -126,7 +126,7 @@ def point_residuals(window: Window) -> PointResiduals:
     p, x, y = p.take(inside), seen.x[inside], seen.y[inside]
     affine, exposure = hosts.affine[p.host], hosts.exposure[p.host]
     gain = gain_between(affine, exposure, hosts.affine[newest], hosts.exposure[newest])
-    there = _bilinear(window.images[window.keyframes[newest].slot][..., 0], x, y)
+    there = _bilinear(window.images[window.keyframes[newest].slot], x, y)
     grey = there - hosts.affine[newest, 1] - gain * (p.color[:, CENTRE] - affine[:, 1])
     information = window.depth_information(p)
     with np.errstate(invalid="ignore"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array, Floats, Integers
-from prism_vo.bilinear import CHANNELS, between_pixels
+from prism_vo.bilinear import with_gradient
 from prism_vo.compiled import njit
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.increments import incremented
@@ -79,7 +79,7 @@ class _Seen(NamedTuple):
     visible: Floats  # 1 or 0
     right: Floats  # px beyond the pixel to the left
     down: Floats  # px below the one above
-    at: Integers  # index of that pixel in the flat image
+    at: Integers  # index, in the flat image, of the pixel before that one in the row above
 
 
 @dataclass(frozen=True)
@@ -116,16 +116,16 @@ def _project(warp, intrinsics, pixels, width, height, out):  # type: ignore[no-u
         out.visible[k] = one if inside else np.float32(0)
         column, row = np.int32(px), np.int32(py)
         out.right[k], out.down[k] = px - np.float32(column), py - np.float32(row)
-        out.at[k] = (row * np.int32(width) + column) * np.int32(CHANNELS)
+        out.at[k] = (row - np.int32(1)) * np.int32(width) + column - np.int32(1)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def _look_up(flat, width, seen, count, value, gx, gy):  # type: ignore[no-untyped-def]
     """Intensity and gradient between four pixels each."""
-    below = np.uint64(CHANNELS * width)
+    below = np.uint64(width)
     for k in range(count):
         place, right, down = np.uint64(seen.at[k]), seen.right[k], seen.down[k]
-        value[k], gx[k], gy[k] = between_pixels(flat, place, below, right, down)
+        value[k], gx[k], gy[k] = with_gradient(flat, place, below, right, down)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
@@ -141,7 +141,7 @@ def _normal_equations(image, intrinsics, warp, reference, weights, h, b):  # typ
     t0, t1, t2 = warp.translation[0], warp.translation[1], warp.translation[2]
     saturated = huber * (two * cutoff - huber)
     height, width = image.shape[0], image.shape[1]
-    flat = image.reshape(height * width * CHANNELS)
+    flat = image.reshape(height * width)
     work = np.empty((9, CHUNK), np.float32)
     seen = _Seen(work[0], work[1], work[2], work[3], work[4], work[5], np.empty(CHUNK, np.int32))
     value, grad_x, grad_y = work[6], work[7], work[8]

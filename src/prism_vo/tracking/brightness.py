@@ -111,14 +111,14 @@ class Blurred:
 
     @classmethod
     def of(cls, image: Floats) -> Blurred:
-        """From an (h, w, 3) pyramid level."""
+        """From a pyramid level (h, w)."""
         value = blurred(image)
         return cls(value, np.asarray(cv2.Laplacian(value, cv2.CV_32F, ksize=1), dtype=np.float32))
 
 
 def middle_level(image: Floats) -> float:
-    """Mean grey level of an (h, w, 3) pyramid level without its darkest and brightest pixels."""
-    values = image[..., 0].ravel()
+    """Mean grey level of a pyramid level (h, w) without its darkest and brightest pixels."""
+    values = image.ravel()
     low, high = (int(share * len(values)) for share in MIDDLE)
     return float(np.partition(values, (low, high))[low:high].mean())
 
@@ -137,8 +137,8 @@ def any_gain() -> list[Brightness]:
 
 
 def blurred(image: Floats) -> Floats:
-    """Intensity channel of a pyramid level, blurred."""
-    return np.asarray(cv2.GaussianBlur(np.ascontiguousarray(image[..., 0]), (0, 0), BLUR), dtype=np.float32)
+    """A pyramid level, blurred."""
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), BLUR), dtype=np.float32)
 
 
 @dataclass(frozen=True)

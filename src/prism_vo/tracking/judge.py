@@ -268,7 +268,7 @@ class Judge:
         x, y = plane.project(np.column_stack([p[:, :2], z]))
         inside = np.flatnonzero(plane.contains(x, y, MARGIN) & (p[:, 2] > 1e-3))
         x, y, z = x[inside], y[inside], z[inside]
-        grey = frame.image[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp), 0]
+        grey = frame.image[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)]
         light = track.brightness
         residual = grey - light.gain * level.color[inside] - light.offset
         variance = level.variance[inside].astype(np.float64) / z**4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image pyramids with gradients, and variance-weighted pyramids of inverse depth (docs/method.md, eq. 5–6)."""
+"""Image pyramids, and variance-weighted pyramids of inverse depth (docs/method.md, eq. 5–6)."""
 
 from __future__ import annotations
 
@@ -33,32 +33,13 @@ def _halve(image: Floats, out: Floats) -> None:
             out[y, x] = (a + b) * np.float32(0.25)
 
 
-@njit(nogil=True, cache=True)
-def with_gradients(image: Floats, out: Floats) -> None:
-    """Intensity (h, w) → intensity, d/dx, d/dy (h, w, 3)."""
-    h, w = image.shape
-    half = np.float32(0.5)
-    for y in range(h):
-        up, down = max(y - 1, 0), min(y + 1, h - 1)
-        for x in range(w):
-            left, right = max(x - 1, 0), min(x + 1, w - 1)
-            out[y, x, 0] = image[y, x]
-            out[y, x, 1] = (image[y, right] - image[y, left]) * half
-            out[y, x, 2] = (image[down, x] - image[up, x]) * half
-
-
 def image_pyramid(image: Floats, count: int) -> list[Floats]:
-    """Means of 2×2; each level is (h, w, 3): intensity, d/dx, d/dy (central differences) interleaved."""
-    grey = np.ascontiguousarray(image, dtype=np.float32)
-    out = []
-    for level in range(count):
-        if level:
-            smaller = np.empty((grey.shape[0] // 2, grey.shape[1] // 2), np.float32)
-            _halve(grey, smaller)
-            grey = smaller
-        stacked = np.empty((*grey.shape, 3), np.float32)
-        with_gradients(grey, stacked)
-        out.append(stacked)
+    """Means of 2×2; each level is (h, w)."""
+    out = [np.ascontiguousarray(image, dtype=np.float32)]
+    for _ in range(1, count):
+        smaller = np.empty((out[-1].shape[0] // 2, out[-1].shape[1] // 2), np.float32)
+        _halve(out[-1], smaller)
+        out.append(smaller)
     return out
 
 

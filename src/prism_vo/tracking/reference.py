@@ -93,7 +93,7 @@ def reference_pixels(level: Pinhole, image: Floats, depth_map: tuple[Floats, Flo
         rays[:, 1].astype(np.float32),
         depth[y, x],
         variance[y, x],
-        np.ascontiguousarray(image[y, x, 0]),
+        image[y, x],
     )
 
 

@@ -8,7 +8,6 @@ measured depth agree. But no zone lies where it should, each would move, and the
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +15,7 @@ from prism_vo.arrays import Array
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.align import ReferencePixels
 from prism_vo.tracking.brightness import ZONES, zone_of
+from prism_vo.tracking.look_up import look_up
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.track import Track
 from prism_vo.types import Frame
@@ -45,15 +45,13 @@ def shift_of_zones(frame: Frame, reference: Reference, track: Track, cutoff: flo
     if not inside.any():
         return 0.0
     x, y = x[inside], y[inside]
-    seen = cv2.remap(
-        frame.pyramid[level], x.astype(np.float32)[:, None], y.astype(np.float32)[:, None], cv2.INTER_LINEAR
-    )[:, 0].astype(np.float64)
-    residual = seen[:, 0] - light.gain * pixels.color[inside] - light.offset
+    value, along, down = look_up(frame.pyramid[level], x, y)
+    residual = value - light.gain * pixels.color[inside] - light.offset
     limit = cutoff * light.contrast
     fits = np.abs(residual) < limit
     weight = np.minimum(1.0, ROBUST * limit / np.maximum(np.abs(residual[fits]), 1e-9))
     zone = zone_of(x[fits], y[fits], plane)
-    shift, sigma = _shifts(zone, seen[fits, 1], seen[fits, 2], residual[fits], weight)
+    shift, sigma = _shifts(zone, along[fits], down[fits], residual[fits], weight)
     known = sigma < LARGEST_SIGMA * plane.width / WIDTH
     return float(np.median(shift[known] / sigma[known])) if known.sum() >= FEWEST_ZONES else 0.0
 

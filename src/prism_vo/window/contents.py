@@ -17,7 +17,6 @@ from prism_vo.optics.lens import LENS, LensModel
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.tracking.brightness import ZoneAgreement
-from prism_vo.tracking.pyramid import with_gradients
 from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.balance import EtaBalance
 from prism_vo.window.energy import WindowEnergy
@@ -70,8 +69,8 @@ class WindowContents:
         self.origin = np.zeros(3)  # centre of the first keyframe
 
     def __getstate__(self) -> dict[str, Any]:
-        """For checkpoints: of the images, what is in use and cannot be made again."""
-        used = {k.slot: np.ascontiguousarray(self.images[k.slot, :, :, 0]) for k in self.keyframes}
+        """For checkpoints: of the images, those in use."""
+        used = {k.slot: self.images[k.slot] for k in self.keyframes}
         return vars(self) | {"images": used}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -85,12 +84,12 @@ class WindowContents:
                 or slot not in range(len(self.images))
             ):
                 raise ValueError("images of another window")
-            with_gradients(grey, self.images[slot])
+            self.images[slot] = grey
 
     def _no_images(self) -> Floats:
         """A slot for each keyframe, and one for a frame that is located."""
         view = self.file_view
-        return np.zeros((self.config.keyframes + 1, view.height, view.width, 3), np.float32)
+        return np.zeros((self.config.keyframes + 1, view.height, view.width), np.float32)
 
     def insert(self, posed: PosedFrame, fixed: bool = False, covered: ZoneAgreement | None = None) -> None:
         """Put a keyframe at the end of the window; every active point gets a residual to it.
@@ -242,7 +241,7 @@ class WindowContents:
     def with_frame(self, posed: PosedImage) -> tuple[PhotometricTerm, State]:
         """The photometric term and the state with one more frame at the end, in a free image slot."""
         slot = self._free_slot()
-        with_gradients(posed.grey, self.images[slot])
+        self.images[slot] = posed.grey
         term, state = self.photometric(self.points).with_held_lens, self.state(self.points)
         count = len(self.keyframes) + 1
         term = replace(

@@ -248,7 +248,7 @@ class Window(WindowWithCamera):
         here = position % len(self.keyframes)
         k, variance = self.keyframes[here], self.depth_variance(self.points)
         maps = depth_map(self.plane, self.hosts, here, self.points, variance, self.candidates)
-        image = np.ascontiguousarray(self.images[k.slot][..., 0])
+        image = self.images[k.slot].copy()
         return KeyframeDepth(k.id, k.pose, k.affine, k.exposure, self.plane, image, *maps)
 
     def depth_variance(self, points: Points) -> Array:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_vo.arrays import Array, Floats
+from prism_vo.bilinear import with_gradient
 from prism_vo.compiled import njit
 from prism_vo.optics.lens import LENS
 from prism_vo.points.pattern import IN, PATTERN
@@ -52,8 +53,9 @@ def accumulate_lens(images, slot, intrinsics, now, first, points, huber, status,
     focal, cx, cy = np.float64(intrinsics.focal), np.float64(intrinsics.cx), np.float64(intrinsics.cy)
     pu, pv = np.zeros(6), np.zeros(6)
     lens_u, lens_v = np.zeros(3), np.zeros(3)
+    height, width = images.shape[1], images.shape[2]
     for j in range(slot.shape[0]):
-        image = images[slot[j]]
+        flat = images[slot[j]].ravel()
         for n in range(points.host.shape[0]):
             i = points.host[n]
             if status[n, j] != IN or i == j:
@@ -69,15 +71,11 @@ def accumulate_lens(images, slot, intrinsics, now, first, points, huber, status,
                 depth = r[2, 0] * px + r[2, 1] * py + r[2, 2] + t[2] * q
                 x = (r[0, 0] * px + r[0, 1] * py + r[0, 2] + t[0] * q) / depth * focal + cx
                 y = (r[1, 0] * px + r[1, 1] * py + r[1, 2] + t[1] * q) / depth * focal + cy
-                ix, iy = int(x), int(y)
+                # in view by single precision: by double it may lie a hair beside that
+                ix, iy = min(max(int(x), 1), width - 3), min(max(int(y), 1), height - 3)
                 fx, fy = x - ix, y - iy
-                value, gx, gy = 0.0, 0.0, 0.0
-                for dy in range(2):
-                    for dx in range(2):
-                        share = (fx if dx else 1.0 - fx) * (fy if dy else 1.0 - fy)
-                        value += share * image[iy + dy, ix + dx, 0]
-                        gx += share * image[iy + dy, ix + dx, 1]
-                        gy += share * image[iy + dy, ix + dx, 2]
+                at = np.uint64((iy - 1) * width + ix - 1)
+                value, gx, gy = with_gradient(flat, at, np.uint64(width), np.float32(fx), np.float32(fy))
                 res = value - b_j - e * (points.color[n, k] - b_i)
                 w = points.weight[n, k] * min(1.0, huber / max(abs(res), huber))
                 ja = -e0 * (points.color[n, k] - b_i0)

@@ -24,7 +24,7 @@ class PhotometricTerm:
     """Σ w ‖r_photo‖_γ with everything that stays constant during one solve."""
 
     intrinsics: Intrinsics
-    images: Floats  # (S, h, w, 3)
+    images: Floats  # (S, h, w)
     slots: Integers  # (K,)
     exposure: Array  # (K,)
     outlier_energy: Floats  # (K,)

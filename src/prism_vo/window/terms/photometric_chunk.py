@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_vo.bilinear import CHANNELS, between_pixels
+from prism_vo.bilinear import ROWS, with_gradient
 from prism_vo.compiled import njit
 from prism_vo.points.pattern import IN, OUTLIER, OUTSIDE, PATTERN
 from prism_vo.prefetch import prefetch
@@ -58,7 +58,7 @@ def gather(points, intrinsics, which, c):  # type: ignore[no-untyped-def]
 def project(r, t, intrinsics, width, height, at, c):  # type: ignore[no-untyped-def]
     """Where the patterns lie in the target; those that are not wholly in view are put at (1, 1) and do not count.
 
-    ``at`` (8 · CHUNK): index of the pixel above and to the left in the flat image.
+    ``at`` (8 · CHUNK): index in the flat image of the pixel above and to the left of those that a value lies between.
     """
     focal, cx, cy = intrinsics.focal, intrinsics.cx, intrinsics.cy
     inv_focal, one, zero, nearest = np.float32(1.0) / focal, np.float32(1), np.float32(0), np.float32(1e-3)
@@ -84,22 +84,22 @@ def project(r, t, intrinsics, width, height, at, c):  # type: ignore[no-untyped-
             x, y = x if inside else one, y if inside else one
             column, row = np.int32(x), np.int32(y)
             c[X + k * CHUNK + m], c[Y + k * CHUNK + m] = x - np.float32(column), y - np.float32(row)
-            at[k * CHUNK + m] = (row * np.int32(width) + column) * np.int32(CHANNELS)
+            at[k * CHUNK + m] = (row - np.int32(1)) * np.int32(width) + column - np.int32(1)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def look_up(flat, width, count, at, c):  # type: ignore[no-untyped-def]
     """Intensity and gradients between four pixels each."""
-    below, last = np.uint64(CHANNELS * width), np.uint64(2 * CHANNELS - 1)
+    below, last = np.uint64(width), np.uint64((ROWS - 1) * width)
     for m in range(count):
         later = min(m + AHEAD, count - 1)
         for k in range(PIXELS):
             soon = np.uint64(at[k * CHUNK + later])
             prefetch(flat, soon)
-            prefetch(flat, soon + below + last)
+            prefetch(flat, soon + last)
         for k in range(PIXELS):
             place, fx, fy = np.uint64(at[k * CHUNK + m]), c[X + k * CHUNK + m], c[Y + k * CHUNK + m]
-            value, gx, gy = between_pixels(flat, place, below, fx, fy)
+            value, gx, gy = with_gradient(flat, place, below, fx, fy)
             c[VALUE + k * CHUNK + m], c[GRAD_X + k * CHUNK + m], c[GRAD_Y + k * CHUNK + m] = value, gx, gy
 
 

@@ -93,19 +93,19 @@ def _by_host(host, frames):  # type: ignore[no-untyped-def]
 def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, found, sums):  # type: ignore[no-untyped-def]
     """Accumulate JᵀWJ and JᵀWr of all photometric residuals; returns the total (limited, Huber) energy.
 
-    ``images`` (S, h, w, 3) float32: intensity and gradients of each slot; ``slot`` (K,): window position → slot;
+    ``images`` (S, h, w) float32: of each slot; ``slot`` (K,): window position → slot;
     ``now``, ``first``: PairGeometry at the current state and at first estimates. Image gradients are taken at the
     current state, geometry at the centre of the pattern at first estimates. Pair after pair of keyframes, in chunks
     that go through short loops: all but the look-up in the image vectorise.
     """
     height, width, frames = images.shape[1], images.shape[2], len(slot)
-    planes = images.reshape(images.shape[0], height * width * 3)
+    planes = images.reshape(images.shape[0], height * width)
     order, begin = _by_host(points.host, frames)
     some = np.empty(CHUNK, np.int64)
     c, at, total = np.zeros(SIZE, np.float32), np.empty(PIXELS * CHUNK, np.int32), 0.0
     rows = c.reshape(SIZE // CHUNK, CHUNK)
     for j in range(frames):
-        flat = planes[slot[j]]  # intensity, d/dx, d/dy of pixel after pixel
+        flat = planes[slot[j]]
         for i in range(frames):
             count = 0
             for place in range(begin[i], begin[i + 1]):
