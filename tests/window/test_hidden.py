@@ -81,9 +81,9 @@ def test_zones_in_which_most_points_fail_are_covered() -> None:
     hidden = in_covered_zones(*poses, newest.pose, ZoneAgreement(0.5, LEFT))
     status = np.where(hidden, OUTLIER, IN).astype(np.int8)
     exact = np.zeros(len(window.points))
-    found = zones_that_do_not_fit(*poses, newest.pose, status, exact)
+    found = zones_that_do_not_fit(*poses, newest.pose, status, lambda: exact)
     assert found is not None and not found.covered[~LEFT].any() and found.covered[LEFT].sum() >= 4
-    assert zones_that_do_not_fit(*poses, newest.pose, np.full_like(status, IN), exact) is None
+    assert zones_that_do_not_fit(*poses, newest.pose, np.full_like(status, IN), lambda: exact) is None
 
 
 def test_zones_of_points_that_may_lie_elsewhere_are_not_covered() -> None:
@@ -94,7 +94,7 @@ def test_zones_of_points_that_may_lie_elsewhere_are_not_covered() -> None:
     hidden = in_covered_zones(*poses, newest.pose, ZoneAgreement(0.5, LEFT))
     status = np.where(hidden, OUTLIER, IN).astype(np.int8)
     coarse = np.where(hidden, 0.5 * window.points.inv_depth, 0.0)
-    assert zones_that_do_not_fit(*poses, newest.pose, status, coarse) is None
+    assert zones_that_do_not_fit(*poses, newest.pose, status, lambda: coarse) is None
 
 
 def test_a_keyframe_covered_like_its_reference_is_seen_through_by_older_points() -> None:

@@ -8,6 +8,9 @@ import pytest
 from exact_windows import exact_window
 
 from prism_vo import se3
+from prism_vo.points.pattern import IN, NONE
+from prism_vo.window.energy import WindowEnergy
+from prism_vo.window.keyframe import BLOCK, POSE
 from prism_vo.window.locate import locate
 
 
@@ -51,3 +54,20 @@ def test_a_frame_that_shows_something_else_has_no_pose() -> None:
         outlier_energy=np.full(4, 400.0, np.float32),
     )
     assert locate(term, replace(exact.state, inv_depth=exact.state.inv_depth[older]), 20).located is None
+
+
+def test_the_equations_of_the_last_pose_are_those_of_the_whole_window() -> None:
+    exact = exact_window(count=4, each=80)
+    poses = exact.state.base_pose.copy()
+    poses[-1] = se3.exp(np.full(6, 1e-3)) @ poses[-1]
+    state = replace(exact.state, base_pose=poses, inv_depth=exact.state.inv_depth[exact.points.host < 3])
+    points = exact.points.take(exact.points.host < 3)
+    only_last = np.full_like(points.residual_status, NONE)
+    only_last[:, -1] = IN
+    term = replace(exact.photometric, points=replace(points, residual_status=only_last))
+    found, whole = term.of_last_pose(state), WindowEnergy(term).linearize(state)
+    rows = slice(3 * BLOCK, 3 * BLOCK + POSE)
+    assert found.energy == whole.energy
+    np.testing.assert_allclose(found.h, whole.h[rows, rows], rtol=1e-12)
+    np.testing.assert_allclose(found.b, whole.b[rows], rtol=1e-12)
+    np.testing.assert_array_equal(found.photometric.status, whole.photometric.status)

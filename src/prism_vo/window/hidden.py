@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -65,12 +65,12 @@ def zones_that_do_not_fit(
     points: Points,
     T_view_world: Array,
     status: NDArray[np.int8],
-    sigma: Array,
+    sigma: Callable[[], Array],
     least_good: float = 0.0,
 ) -> ZoneAgreement | None:
     """Zones of a frame in which far fewer points fit than in the good ones; None: there are none.
 
-    ``sigma`` (N,): of their inverse depths; a zone whose points may lie elsewhere for that is not called covered.
+    ``sigma``: (N,) of their inverse depths; a zone whose points may lie elsewhere for that is not called covered.
     ``least_good``: share of points that fit in the good ones; below it the pose is wrong, and nothing is covered.
     A reference keyframe that was covered itself says nothing of those zones; the points of older keyframes do.
     """
@@ -89,7 +89,7 @@ def zones_that_do_not_fit(
     if not covered.any():
         return None
     elsewhere = _places(
-        plane, hosts, replace(points, inv_depth=points.inv_depth + SURE * sigma), T_view_world
+        plane, hosts, replace(points, inv_depth=points.inv_depth + SURE * sigma()), T_view_world
     )
     sure = np.hypot(elsewhere[0] - x, elsewhere[1] - y)[judged] < PLACE_KNOWN
     found = ZoneAgreement(float(1.0 - covered.sum() / enough.sum()), covered)

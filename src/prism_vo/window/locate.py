@@ -17,11 +17,8 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.scaling import damped_step, inverse
 from prism_vo.points.pattern import IN, NONE, OUTLIER
-from prism_vo.window.energy import WindowEnergy
-from prism_vo.window.keyframe import BLOCK, POSE
 from prism_vo.window.state import State
-from prism_vo.window.system import System
-from prism_vo.window.terms.photometric import PhotometricTerm, settle_borders
+from prism_vo.window.terms.photometric import FrameEquations, PhotometricTerm, settle_borders
 from prism_vo.window.uncertainty import honest
 
 SMALL_STEP = 1e-5  # m, rad
@@ -37,15 +34,13 @@ class _LocateProblem:
 
     term: PhotometricTerm
 
-    def linearize(self, state: State) -> System:
+    def linearize(self, state: State) -> FrameEquations:
         """Photometric residuals in the last frame."""
-        return WindowEnergy(self.term).linearize(state)
+        return self.term.of_last_pose(state)
 
-    def step(self, at: System, state: State, damping: float) -> Array | None:
+    def step(self, at: FrameEquations, state: State, damping: float) -> Array | None:
         """Tangent (6,) of the last frame."""
-        first = BLOCK * (len(state.delta) - 1)
-        rows = slice(first, first + POSE)
-        return damped_step(at.h[rows, rows], at.b[rows], damping)
+        return damped_step(at.h, at.b, damping)
 
     def moved(self, state: State, step: Array) -> State:
         """The last frame after a left increment."""
@@ -53,7 +48,7 @@ class _LocateProblem:
         poses[-1] = se3.renormalised(se3.exp(step) @ poses[-1])
         return replace(state, base_pose=poses)
 
-    def accepted(self, at: System) -> None:
+    def accepted(self, at: FrameEquations) -> None:
         """Residuals that leave the image from here on keep their present energy."""
         self.term = self.term.with_costs_of(at.photometric)
 
@@ -93,20 +88,22 @@ class Attempt:
 def locate(
     term: PhotometricTerm, state: State, iterations: int, noise2: float = 1.0, hidden: Mask | None = None
 ) -> Attempt:
-    """The last frame of ``state``, which hosts no points; not located if its pose cannot be determined.
+    """The last frame of ``state``, which hosts no points and has moved from no first estimate; not located if its pose
+    cannot be determined.
 
     ``noise2``: variance of the residuals; ``hidden``: points (N,) that something covers in that frame.
     """
     only_last = np.full((len(term.points), len(term.slots)), NONE, np.int8)
     only_last[:, -1] = IN if hidden is None else np.where(hidden, NONE, IN)
     term = replace(term, points=replace(term.points, residual_status=only_last))
-    settled, start, _ = settle_borders(term, WindowEnergy(term).linearize(state))
+    start = term.of_last_pose(state)
+    settled, dropped, _ = settle_borders(term, start.photometric)
+    start = replace(start, energy=start.energy - dropped)
     found = descend(_LocateProblem(settled), state, start, DAMPING, iterations)
     pose, status = found.state.base_pose[-1], found.at.photometric.status[:, -1]
     seen, counted = int((status == IN).sum()), int(np.isin(status, (IN, OUTLIER)).sum())
     if found.failed or seen <= LEAST_INLIERS or seen <= LEAST_CONFIRMED_SHARE * counted:
         return Attempt(pose, status, None)
-    rows = slice(BLOCK * (len(state.delta) - 1), BLOCK * (len(state.delta) - 1) + POSE)
-    inner = inverse(found.at.h[rows, rows])
+    inner = inverse(found.at.h)
     covariance = None if inner is None else honest(noise2 * inner)
     return Attempt(pose, status, Located(pose, covariance, float(found.at.energy / counted), seen / counted))

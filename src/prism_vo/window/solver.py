@@ -90,7 +90,9 @@ def minimise(energy: WindowEnergy, state: State, free: Mask, iterations: int, sc
     Without depth terms scale is a gauge freedom and is taken out of every step; with them it is observable and must
     not be.
     """
-    photometric, start, outside = settle_borders(energy.photometric, energy.linearize(state))
+    start = energy.linearize(state)
+    photometric, dropped, outside = settle_borders(energy.photometric, start.photometric)
+    start.energy -= dropped
     problem = _WindowProblem(replace(energy, photometric=photometric), free, scale_is_gauge)
     found = descend(problem, state, start, DAMPING, iterations)
     residuals = found.at.photometric

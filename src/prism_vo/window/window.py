@@ -140,8 +140,8 @@ class Window(WindowWithCamera):
         """Whether the points show zones of the newest keyframe to be covered that its track could not know of: those
         that were covered in its reference, too."""
         newest, poses = self.keyframes[-1], (self.plane, self.hosts, self.points)
-        status, sigma = self.points.residual_status[:, -1], np.sqrt(self.depth_variance(self.points))
-        found = zones_that_do_not_fit(*poses, newest.pose, status, sigma, LEAST_GOOD)
+        status = self.points.residual_status[:, -1]
+        found = zones_that_do_not_fit(*poses, newest.pose, status, self._sigma, LEAST_GOOD)
         if found is None:
             return False
         covered = found if newest.covered is None else newest.covered.joined(found)
@@ -256,6 +256,10 @@ class Window(WindowWithCamera):
         information = self.depth_information(points)
         return depth_variance(self.view, points, information, self.balance.noise2)
 
+    def _sigma(self) -> Array:
+        """σ(q) of active points."""
+        return np.sqrt(self.depth_variance(self.points))
+
     def finished_points(self, which: Mask) -> FinishedPoints:
         """Some of the active points, as the map keeps them."""
         p = self.points.take(which)
@@ -275,8 +279,7 @@ class Window(WindowWithCamera):
         how = self.config.iterations, self.balance.noise2
         hidden = None if covered is None else in_covered_zones(*poses, posed.T_view_world, covered)
         first = locate(*frame, *how, hidden)
-        sigma = np.sqrt(self.depth_variance(self.points))
-        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status, sigma)
+        others = zones_that_do_not_fit(*poses, first.T_view_world, first.status, self._sigma)
         if others is None:
             return first.located
         more = in_covered_zones(*poses, first.T_view_world, others)

@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums that the kernel adds to."""
+    """Sums that the kernel adds to; those of points have no rows where nobody asks for them."""
 
     h_pair: Array  # (K, K, 8, 8) of relative pose and brightness of each pair
     b_pair: Array  # (K, K, 8)
@@ -72,6 +72,11 @@ class Sums(NamedTuple):
         pairs = (frames, frames, BLOCK)
         count = len(h_cross)
         return cls(np.zeros((*pairs, BLOCK)), np.zeros(pairs), h_cross, np.zeros(count), np.zeros(count))
+
+    @classmethod
+    def of_poses(cls, frames: int) -> Sums:
+        """Room for what pairs of keyframes need, and for no points."""
+        return cls.zeros(frames, np.zeros((0, 0)))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -122,6 +127,7 @@ def accumulate_residuals(images, slot, intrinsics, now, first, points, limits, f
                 total += judge(found, limits.outlier_energy[j], which, j, c)
                 differentiate(first.rotation[i, j], first.translation[i, j], intrinsics.focal, c)
                 add_to_pair(sums.h_pair[i, j], sums.b_pair[i, j], rows)
-                add_to_points(i, j, first.adjoint[i, j], first.brightness[i, j, 0], which, sums, c)
+                if len(sums.h_points) > 0:
+                    add_to_points(i, j, first.adjoint[i, j], first.brightness[i, j, 0], which, sums, c)
                 count = 0
     return total
