@@ -29,12 +29,10 @@ def so3_exp(w: Array) -> Array:
 
 def so3_log(r: Array) -> Array:
     """3×3 rotation → rotation vector of length ≤ π, stable near 0 and near π."""
-    q = rotation_to_quaternion(r)
-    v, w = q[:3], q[3]
-    n = float(np.linalg.norm(v))
-    if n < 1e-12:
-        return 2.0 * v / w
-    return v * (2.0 * np.arctan2(n, w) / n)
+    x, y, z, w = _quaternion(r)
+    n = math.sqrt(x * x + y * y + z * z)
+    factor = 2.0 / w if n < 1e-12 else 2.0 * math.atan2(n, w) / n
+    return np.array([factor * x, factor * y, factor * z])
 
 
 def _length(w: Array) -> float:
@@ -68,10 +66,16 @@ def _in_powers(w: Array, linear: float, square: float) -> list[list[float]]:
     ]
 
 
-def _left_jacobian(w: Array) -> Array:
-    """V of the exponential map: ``I + (1 − cos θ)/θ² K + (θ − sin θ)/θ³ K²``."""
-    _, cosine, cubic = _coefficients(_length(w))
-    return np.array(_in_powers(w, cosine, cubic))
+def _inverse_left_jacobian(w: Array) -> list[list[float]]:
+    """V⁻¹ of the exponential map: ``I − K/2 + (1 − θ sin θ/(2 (1 − cos θ)))/θ² K²``."""
+    theta = _length(w)
+    sine, cosine, _ = _coefficients(theta)
+    x = theta * theta
+    # series: the difference would cancel
+    square = (
+        (1.0 - sine / (2.0 * cosine)) / x if theta > 0.1 else 1 / 12 + x / 720 * (1 + x / 42 * (1 + x / 40))
+    )
+    return _in_powers(w, -0.5, square)
 
 
 def exp(xi: Array) -> Array:
@@ -86,16 +90,23 @@ def exp(xi: Array) -> Array:
 
 def log(t: Array) -> Array:
     """4×4 pose → tangent ``(v, w)``."""
-    w = so3_log(t[:3, :3])
-    return np.concatenate([np.linalg.solve(_left_jacobian(w), t[:3, 3]), w])
+    w = so3_log(t)
+    x, y, z = float(t[0, 3]), float(t[1, 3]), float(t[2, 3])
+    v = [m[0] * x + m[1] * y + m[2] * z for m in _inverse_left_jacobian(w)]
+    return np.array([*v, *w.tolist()])
 
 
 def inverse(t: Array) -> Array:
     """Inverse of a rigid motion, exact in the rotation block."""
-    out = np.eye(4)
-    out[:3, :3] = t[:3, :3].T
-    out[:3, 3] = -t[:3, :3].T @ t[:3, 3]
-    return out
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), _ = t.tolist()
+    return np.array(
+        [
+            [a, d, g, -(a * x + d * y + g * z)],
+            [b, e, h, -(b * x + e * y + h * z)],
+            [c, f, i, -(c * x + f * y + i * z)],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
 
 
 def renormalised(t: Array) -> Array:
@@ -103,10 +114,19 @@ def renormalised(t: Array) -> Array:
 
     Long products drift away from it, exponentially so where inverses are taken by transposition.
     """
-    out = t.copy()
-    r = t[:3, :3]
-    out[:3, :3] = r @ (1.5 * np.eye(3) - 0.5 * (r.T @ r))
-    return out
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), last = t.tolist()
+    # R (3 I − RᵀR)/2
+    aa, bb, cc = (1.5 - 0.5 * (p * p + q * q + s * s) for p, q, s in ((a, d, g), (b, e, h), (c, f, i)))
+    ab, ac, bc = (
+        -0.5 * (a * b + d * e + g * h),
+        -0.5 * (a * c + d * f + g * i),
+        -0.5 * (b * c + e * f + h * i),
+    )
+    rows = [
+        [p * aa + q * ab + s * ac, p * ab + q * bb + s * bc, p * ac + q * bc + s * cc, shift]
+        for p, q, s, shift in ((a, b, c, x), (d, e, f, y), (g, h, i, z))
+    ]
+    return np.array([*rows, last])
 
 
 def adjoint(t: Array) -> Array:
@@ -131,22 +151,24 @@ def rotation_angle(r: Array) -> float:
 
 def rotation_to_quaternion(r: Array) -> Array:
     """3×3 rotation → unit quaternion ``(x, y, z, w)`` with w ≥ 0, without cancellation."""
-    d = np.array([r[0, 0], r[1, 1], r[2, 2]])
-    trace = d.sum()
-    candidates = np.append(d, trace)
-    k = int(np.argmax(candidates))
-    q = np.empty(4)
-    if k == 3:
-        q[3] = 1.0 + trace
-        q[0], q[1], q[2] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    return np.array(_quaternion(r))
+
+
+def _quaternion(rotation: Array) -> list[float]:
+    """Of the upper left 3×3."""
+    r = rotation.tolist()
+    d = [r[0][0], r[1][1], r[2][2]]
+    trace = d[0] + d[1] + d[2]
+    k = max(range(3), key=d.__getitem__)
+    if trace >= d[k]:
+        q = [r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1], 1.0 + trace]
     else:
-        i, j, m = k, (k + 1) % 3, (k + 2) % 3
-        q[i] = 1.0 + 2.0 * d[i] - trace
-        q[j] = r[j, i] + r[i, j]
-        q[m] = r[m, i] + r[i, m]
-        q[3] = r[m, j] - r[j, m]
-    q /= np.linalg.norm(q)
-    return -q if q[3] < 0 else q
+        j, m = (k + 1) % 3, (k + 2) % 3
+        q = [0.0, 0.0, 0.0, r[m][j] - r[j][m]]
+        q[k], q[j], q[m] = 1.0 + 2.0 * d[k] - trace, r[j][k] + r[k][j], r[m][k] + r[k][m]
+    length = math.sqrt(sum(each * each for each in q))
+    factor = -1.0 / length if q[3] < 0 else 1.0 / length
+    return [factor * each for each in q]
 
 
 def quaternion_to_rotation(q: Array) -> Array:

@@ -59,9 +59,10 @@ class FocusModel:
 
     def at(self, shift: float) -> FocusedView:
         """The view with the lens moved away from the micro-lenses by ``shift`` mm (eq. 5)."""
-        if shift == 0.0 or self.view.name == "focal":
-            w = self.view.w_infinity + shift * self.slopes(0.0).w_infinity
-            return self.view if shift == 0.0 else replace(self.view, w_infinity=w)
+        if shift == 0.0:
+            return self.view
+        if self.view.name == "focal":
+            return replace(self.view, w_infinity=self.view.w_infinity + shift * self.slopes(0.0).w_infinity)
         f, b, B = self._lengths
         longer = (b + shift + B) / (b + B)
         return replace(

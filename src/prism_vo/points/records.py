@@ -57,16 +57,19 @@ class _PointColumns:
 
     def take(self, rows: Mask | NDArray[np.intp]) -> Self:
         """The rows of a mask or of an index array."""
-        return replace(
-            self, **{f.name: np.ascontiguousarray(getattr(self, f.name)[rows]) for f in fields(self)}
-        )
+        which = rows
+        if rows.dtype == np.bool_:
+            if rows.all():
+                return self
+            which = np.flatnonzero(rows)
+        return type(self)(**{name: column.take(which, 0) for name, column in vars(self).items()})
 
     def joined(self, other: Self) -> Self:
         """These rows, then the other's."""
-        pairs = {
-            f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)
-        }
-        return replace(self, **pairs)
+        others = vars(other)
+        return type(self)(
+            **{name: np.concatenate([column, others[name]]) for name, column in vars(self).items()}
+        )
 
     def _hosts_without(self, position: int) -> Integers:
         """Hosts after the keyframe at a position has left."""
