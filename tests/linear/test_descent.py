@@ -48,6 +48,9 @@ class Rosenbrock:
     def accepted(self, at: At) -> None:
         self.accepted_energies.append(at.energy)
 
+    def is_negligible(self, step: np.ndarray, state: np.ndarray) -> bool:
+        return False
+
     def is_over(self, step: np.ndarray, state: np.ndarray, taken: bool) -> bool:
         self.asked.append(taken)
         return bool(np.abs(step).max() < self.small_step)
@@ -89,6 +92,7 @@ class Scripted:
     trials: list[float]
     steps: list[float | None] = field(default_factory=list)  # by iteration; beyond the end: 1
     over: tuple[int, ...] = ()  # iterations whose step is said to be small
+    negligible: float = 0.0
     dampings: list[float] = field(default_factory=list)
     taken: list[bool] = field(default_factory=list)
 
@@ -104,6 +108,9 @@ class Scripted:
 
     def accepted(self, at: At) -> None:
         pass
+
+    def is_negligible(self, step: float, state: float) -> bool:
+        return abs(step) < self.negligible
 
     def is_over(self, step: float, state: float, taken: bool) -> bool:
         self.taken.append(taken)
@@ -193,3 +200,10 @@ def test_a_refusal_ends_a_descent_that_is_nearly_there_and_no_other() -> None:
     assert found.energies == [10.0, 9.5, 9.0]
     found = scripted(Scripted([10.0, 10.1, 9.0]), nearly, 2)  # refused before anything was gained
     assert found.energies == [10.0, 9.0]
+
+
+def test_a_negligible_step_is_taken_as_it_is_and_ends_the_descent() -> None:
+    problem = Scripted([10.0, 5.0], steps=[1.0, 1e-3, 1.0], negligible=1e-2)
+    found = scripted(problem, SCHEDULE, 10)
+    assert found.state == 1.0 + 1e-3 and found.is_over and not found.failed
+    assert found.energies == [10.0, 5.0] and found.at.energy == 5.0 and problem.steps == [1.0]

@@ -168,6 +168,10 @@ class _LevelProblem:
     def accepted(self, at: _Linearized) -> None:
         """Nothing to adapt."""
 
+    def is_negligible(self, step: Array, state: _State) -> bool:
+        """Every step is looked at."""
+        return False
+
     def is_over(self, step: Array, state: _State, taken: bool) -> bool:
         """The gain in energy decides."""
         return False

@@ -103,6 +103,9 @@ class _BatchProblem:
     def accepted(self, at: BatchSystem) -> None:
         """Nothing adapts within a solve."""
 
+    def is_negligible(self, step: _Move, state: BatchState) -> bool:
+        return False
+
     def is_over(self, step: _Move, state: BatchState, taken: bool) -> bool:
         return step.promised < SMALL_GAIN
 

@@ -69,6 +69,9 @@ class _Problem:
     def accepted(self, at: BoardSystem) -> None:
         """Nothing adapts."""
 
+    def is_negligible(self, step: Array, state: BoardState) -> bool:
+        return False
+
     def is_over(self, step: Array, state: BoardState, taken: bool) -> bool:
         return False
 

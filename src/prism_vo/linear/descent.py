@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damped descent (Levenberg–Marquardt): a step is taken only if the true energy falls.
+"""Damped descent (Levenberg–Marquardt): a step is taken only if the true energy falls, or if it is negligible.
 
 Alignment of a frame, its second location and the window differ in what a state is and in how they are damped, not in
 this loop.
@@ -43,6 +43,11 @@ class Problem(Protocol[S, L, D]):
         """Called when a step was taken; the problem may adapt itself."""
         ...
 
+    def is_negligible(self, step: D, state: S) -> bool:
+        """Whether a step from ``state`` is so small that it is the last one and is taken as it is: to look at the
+        energy once more takes as long as another step, and would tell nothing."""
+        ...
+
     def is_over(self, step: D, state: S, taken: bool) -> bool:
         """Whether a step from ``state`` was so small that no better one is to be expected."""
         ...
@@ -71,7 +76,7 @@ class Descent(Generic[S, L]):
     """Where a descent ended."""
 
     state: S
-    at: L  # the problem at that state
+    at: L  # the problem at that state, but for a last step that was negligible
     energies: list[float]  # of the accepted states, the start included
     is_over: bool  # False: the iterations were used up, or a step could not be tried
     failed: bool  # a step could not be tried and ended the descent
@@ -88,6 +93,8 @@ def descend(problem: Problem[S, L, D], start: S, at: L, damping: Damping, iterat
                 return Descent(state, at, energies, False, True)
             mu = max(mu * damping.after_failure, damping.least_after_failure)
             continue
+        if problem.is_negligible(step, state):
+            return Descent(problem.moved(state, step), at, energies, True, False)
         trial_state = problem.moved(state, step)
         trial = problem.linearize(trial_state)
         taken = bool(trial.energy < energies[-1])  # not so if it is NaN

@@ -86,6 +86,7 @@ class Step:
     variables: Array  # (M,)
     points: Array  # (N,)
     ok: bool
+    promised: float = np.inf  # −δᵀb of the reduced equations: twice the fall of the energy that they promise
 
 
 def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: float = 0.0) -> Step:
@@ -109,4 +110,5 @@ def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: 
     points = np.zeros_like(h_points)
     gradient = system.b_points[points_on] + system.h_cross[points_on] @ variables
     points[points_on] = -gradient / h_points[points_on]
-    return Step(variables, points, ok=bool(np.isfinite(variables).all() and np.isfinite(points).all()))
+    ok = bool(np.isfinite(variables).all() and np.isfinite(points).all())
+    return Step(variables, points, ok, promised=-float(variables[free] @ b))

@@ -240,9 +240,13 @@ class _AlignmentProblem:
     def accepted(self, at: _Linearized) -> None:
         """Nothing to adapt."""
 
-    def is_over(self, step: Array, pose: Array, taken: bool) -> bool:
-        """Whether the image hardly moved."""
+    def is_negligible(self, step: Array, pose: Array) -> bool:
+        """Whether the image hardly moves."""
         return bool(self.focal * np.abs(step).max() < SMALL_STEP_PX)
+
+    def is_over(self, step: Array, pose: Array, taken: bool) -> bool:
+        """Small steps end it before they are tried."""
+        return False
 
 
 def align_level(

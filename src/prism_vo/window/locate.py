@@ -52,9 +52,13 @@ class _LocateProblem:
         """Residuals that leave the image from here on keep their present energy."""
         self.term = self.term.with_costs_of(at.photometric)
 
+    def is_negligible(self, step: Array, state: State) -> bool:
+        """Whether the pose hardly moves."""
+        return bool(np.abs(step).max() < SMALL_STEP)
+
     def is_over(self, step: Array, state: State, taken: bool) -> bool:
-        """Whether the pose hardly moved, or would hardly have."""
-        return bool(max(np.linalg.norm(step[:3]), np.linalg.norm(step[3:])) < SMALL_STEP)
+        """Small steps end it before they are tried."""
+        return False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ LARGEST_ROTATION = 0.2  # rad of one step; a larger one is no step of a convergi
 SMALL_POSE_STEP, SMALL_DEPTH_STEP = 1e-6, 1e-4  # m and rad; median relative change: smaller steps end a solve
 LEAST_INV_DEPTH = 0.01  # 1/m that relative changes of depth are measured against
 LEAST_DAMPING = 1e-9
+# of the variance of residuals: the step is half a σ long by these equations, over all keyframes and the camera, and a
+# sixth of the σ that is stated; after two or three steps of a full window of a table or a room
+NEGLIGIBLE = 0.25
 DAMPING = Damping(
     # of the diagonal, which knows poses and depths 1e6 times better than the scale and focus they share: with 1e-4 a
     # solve in a room takes 1 % of its way to another focus, and ends because that brings little energy
@@ -53,6 +56,7 @@ class _WindowProblem:
     energy: WindowEnergy
     free: Mask
     scale_is_gauge: bool
+    negligible: float  # promised fall of the energy
     healthy: bool = True
 
     def linearize(self, state: State) -> System:
@@ -76,6 +80,10 @@ class _WindowProblem:
         """Residuals that leave the image from here on keep their present energy."""
         self.energy = replace(self.energy, photometric=self.energy.photometric.with_costs_of(at.photometric))
 
+    def is_negligible(self, step: Step, state: State) -> bool:
+        """Whether all keyframes and the camera together would move by a fraction of their σ."""
+        return step.promised < self.negligible
+
     def is_over(self, step: Step, state: State, taken: bool) -> bool:
         """Whether neither poses nor depths move any more."""
         poses = np.abs(_by_keyframe(step, state)[:, :POSE]).max(initial=0.0)
@@ -84,8 +92,11 @@ class _WindowProblem:
         return bool(poses < SMALL_POSE_STEP and depths < SMALL_DEPTH_STEP)
 
 
-def minimise(energy: WindowEnergy, state: State, free: Mask, iterations: int, scale_is_gauge: bool) -> Solved:
-    """From a state; ``free`` (size,): variables that may move.
+def minimise(
+    energy: WindowEnergy, state: State, free: Mask, iterations: int, scale_is_gauge: bool, noise2: float = 0.0
+) -> Solved:
+    """From a state; ``free`` (size,): variables that may move; ``noise2``: variance of the residuals, 0: every step is
+    worth it.
 
     Without depth terms scale is a gauge freedom and is taken out of every step; with them it is observable and must
     not be.
@@ -93,7 +104,9 @@ def minimise(energy: WindowEnergy, state: State, free: Mask, iterations: int, sc
     start = energy.linearize(state)
     photometric, dropped, outside = settle_borders(energy.photometric, start.photometric)
     start.energy -= dropped
-    problem = _WindowProblem(replace(energy, photometric=photometric), free, scale_is_gauge)
+    problem = _WindowProblem(
+        replace(energy, photometric=photometric), free, scale_is_gauge, NEGLIGIBLE * noise2
+    )
     found = descend(problem, state, start, DAMPING, iterations)
     residuals = found.at.photometric
     status = np.where(outside, OUTSIDE, residuals.status).astype(np.int8)
@@ -120,7 +133,7 @@ def without_scale(step: Step, state: State, system: System, free: Mask) -> Step:
     if length <= 0.0:
         return step
     amount = along / length
-    return Step(step.variables - amount * direction, step.points - amount * points, step.ok)
+    return replace(step, variables=step.variables - amount * direction, points=step.points - amount * points)
 
 
 def _by_keyframe(step: Step, state: State) -> np.ndarray:

@@ -153,7 +153,9 @@ class Window(WindowWithCamera):
         """Minimise the window's energy and take the result over."""
         start, free = self.state(self.points), self.free_variables()
         most = max(self.config.iterations, FIRST_ITERATIONS if self.is_filling else 0)
-        solved = minimise(self.energy(depth), start, free, most, self.model.scale_is_gauge)
+        solved = minimise(
+            self.energy(depth), start, free, most, self.model.scale_is_gauge, self.balance.noise2
+        )
         s, residuals = solved.state, solved.system.photometric
         self.keyframes = [
             replace(k, base_pose=s.base_pose[n], base_affine=s.base_affine[n], delta=s.delta[n])
