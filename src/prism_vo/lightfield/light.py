@@ -61,7 +61,7 @@ class RawLight:
     def prepare(self, image: NDArray[Any], border: int, bands: Bands) -> PreparedRaw:
         """The image without vignetting, ready to be focused and matched."""
         known = self.of(image)
-        values = linear(self._camera, image, known.pattern)
+        values = linear(self._camera, image, known.pattern, keep_bytes=image.ndim == 2)
         if known.pattern is not None:
             largest = _without_edge(values) if image.ndim == 3 else None
             return PreparedMosaic(values, known.gain, border, bands, largest)

@@ -55,7 +55,10 @@ class PreparedRaw:
     def __init__(
         self, values: Floats, gain: Floats, border: int, bands: Bands, largest: Floats | None = None
     ) -> None:
-        """Linear raw values (H, W) times vignetting gain; ``largest`` (H, W): of a pixel's channels, if it has some."""
+        """Linear raw values (H, W), bytes or float32, times vignetting gain.
+
+        ``largest`` (H, W): of a pixel's channels, if it has some.
+        """
         self._inside, self._border, self._bands = gain, border, bands
         self._light, brightest = np.empty(values.shape, np.float32), np.empty(len(values), np.float32)
         self._matching: Floats | None = None
@@ -65,9 +68,10 @@ class PreparedRaw:
             len(values),
             lambda first, last: _devignette_rows(values, gain, first, last, self._light, brightest),
         )
-        largest, peak = (values, brightest.max()) if largest is None else (largest, largest.max())
+        peak = brightest.max() if largest is None else largest.max()
         self._largest = None  # of large images every array counts
         if peak >= SATURATION:
+            largest = values.astype(np.float32, copy=False) if largest is None else largest
             self._largest = _without_hot_pixels(self._light, largest) if self._has_hot_pixels else largest
 
     def sharpened(self, amount: float) -> Floats:
@@ -175,10 +179,11 @@ def _without_hot_pixels(light: Floats, largest: Floats) -> Floats:
 def _devignette_rows(values, gain, first, last, out, brightest):  # type: ignore[no-untyped-def]
     """Every value times the gain of its pixel; the largest value of each row."""
     for y in range(first, last):
-        most = np.float32(0.0)
+        given, light, share, most = values[y], out[y], gain[y], values[y, 0]
         for x in range(values.shape[1]):
-            out[y, x] = values[y, x] * gain[y, x]
-            most = max(most, values[y, x])
+            light[x] = np.float32(given[x]) * share[x]
+        for x in range(values.shape[1]):
+            most = max(most, given[x])
         brightest[y] = most
 
 

@@ -107,8 +107,7 @@ def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: 
         variables[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
     except (np.linalg.LinAlgError, ValueError):
         return Step(variables, np.zeros_like(h_points), ok=False)
-    points = np.zeros_like(h_points)
-    gradient = system.b_points[points_on] + system.h_cross[points_on] @ variables
-    points[points_on] = -gradient / h_points[points_on]
+    gradient = system.b_points + system.h_cross @ variables
+    points = np.where(points_on, -gradient / np.where(points_on, h_points, 1.0), 0.0)
     ok = bool(np.isfinite(variables).all() and np.isfinite(points).all())
     return Step(variables, points, ok, promised=-float(variables[free] @ b))

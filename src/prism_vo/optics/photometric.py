@@ -47,9 +47,12 @@ class Vignetting:
         return np.asarray(np.interp(radius, self.radii, self.profile), dtype=np.float64)
 
 
-def linear(camera: PlenopticCamera, image: NDArray[Any], pattern: str | None = None) -> Floats:
+def linear(
+    camera: PlenopticCamera, image: NDArray[Any], pattern: str | None = None, keep_bytes: bool = False
+) -> Floats:
     """Raw values → linear intensity 0–255: (H, W) grey or mosaic, (H, W, 3) RGB.
 
+    ``keep_bytes``: those that are linear already may stay what they are.
     An RGB image that was demosaiced from the mosaic ``pattern`` becomes that mosaic again.
     """
     sensor = camera.calibration.sensor
@@ -62,11 +65,13 @@ def linear(camera: PlenopticCamera, image: NDArray[Any], pattern: str | None = N
         raise InputError(f"raw image has pixels of type {image.dtype}; 8- or 16-bit images are needed.")
     if image.ndim == 3 and pattern is not None:
         image = mosaic_of(image, pattern)
+    gamma = camera.calibration.response.gamma
+    if keep_bytes and image.dtype == np.uint8 and gamma == 1.0:
+        return np.ascontiguousarray(image)
     if image.dtype == np.uint16:
         values = image.astype(np.float32) / np.float32(257.0)
     else:
         values = image.astype(np.float32, copy=False)
-    gamma = camera.calibration.response.gamma
     if gamma != 1.0:
         values = np.float32(255.0) * np.power(np.maximum(values, 0) / np.float32(255.0), np.float32(gamma))
     return np.ascontiguousarray(values)

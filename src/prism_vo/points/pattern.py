@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prism_vo.arrays import Floats
+from prism_vo.arrays import Floats, Mask
 from prism_vo.compiled import njit
 
 # 8 of the 9 pixels of a spread diamond (DSO's pattern): dx, dy
@@ -14,6 +15,11 @@ CENTRE = 4  # row of PATTERN
 
 # Status of a residual: does not exist / counts / energy too large / out of the target's view
 NONE, IN, OUTLIER, OUTSIDE = np.int8(-1), np.int8(0), np.int8(1), np.int8(2)
+
+
+def is_in_view(status: NDArray[np.int8]) -> Mask:
+    """Which residuals were compared, whether they fit or not."""
+    return (status == IN) | (status == OUTLIER)
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
 from prism_vo.photometry import gain_between
-from prism_vo.points.pattern import CENTRE, IN, OUTLIER
+from prism_vo.points.pattern import CENTRE, IN, is_in_view
 from prism_vo.points.projection import project_into
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def selected_points(window: Window) -> SelectedPoints:
 def point_residuals(window: Window) -> PointResiduals:
     """Residuals of the active points in the newest keyframe (docs/method.md, eq. 9 and 10)."""
     newest = len(window.keyframes) - 1
-    p = window.points.take(np.isin(window.points.residual_status[:, newest], (IN, OUTLIER)))
+    p = window.points.take(is_in_view(window.points.residual_status[:, newest]))
     hosts = window.hosts
     seen = project_into(window.plane, hosts, newest, p)
     inside = seen.inside(window.plane, 0)

@@ -117,8 +117,8 @@ class Blurred:
 
 
 def middle_level(image: Floats) -> float:
-    """Mean grey level of a pyramid level (h, w) without its darkest and brightest pixels."""
-    values = image.ravel()
+    """Mean grey level of a pyramid level (h, w) without its darkest and brightest pixels; a quarter of it will do."""
+    values = image[::2, ::2].ravel()
     low, high = (int(share * len(values)) for share in MIDDLE)
     return float(np.partition(values, (low, high))[low:high].mean())
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Mask
 from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
-from prism_vo.points.pattern import IN, NONE, OUTLIER
+from prism_vo.points.pattern import IN, NONE, is_in_view
 from prism_vo.points.projection import project_into
 from prism_vo.points.records import Candidates, HostFrames, Points
 from prism_vo.tracking.brightness import SURE, ZONES, ZoneAgreement, zone_of
@@ -74,7 +74,7 @@ def zones_that_do_not_fit(
     ``least_good``: share of points that fit in the good ones; below it the pose is wrong, and nothing is covered.
     A reference keyframe that was covered itself says nothing of those zones; the points of older keyframes do.
     """
-    judged = np.isin(status, (IN, OUTLIER))
+    judged = is_in_view(status)
     x, y = _places(plane, hosts, points, T_view_world)
     zone = zone_of(x[judged], y[judged], plane)
     count = np.bincount(zone, minlength=ZONES**2)

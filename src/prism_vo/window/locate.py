@@ -16,7 +16,7 @@ from prism_vo import se3
 from prism_vo.arrays import Array, Mask
 from prism_vo.linear.descent import Damping, descend
 from prism_vo.linear.scaling import damped_step, inverse
-from prism_vo.points.pattern import IN, NONE, OUTLIER
+from prism_vo.points.pattern import IN, NONE, is_in_view
 from prism_vo.window.state import State
 from prism_vo.window.terms.photometric import FrameEquations, PhotometricTerm, settle_borders
 from prism_vo.window.uncertainty import honest
@@ -105,7 +105,7 @@ def locate(
     start = replace(start, energy=start.energy - dropped)
     found = descend(_LocateProblem(settled), state, start, DAMPING, iterations)
     pose, status = found.state.base_pose[-1], found.at.photometric.status[:, -1]
-    seen, counted = int((status == IN).sum()), int(np.isin(status, (IN, OUTLIER)).sum())
+    seen, counted = int((status == IN).sum()), int(is_in_view(status).sum())
     if found.failed or seen <= LEAST_INLIERS or seen <= LEAST_CONFIRMED_SHARE * counted:
         return Attempt(pose, status, None)
     inner = inverse(found.at.h)

@@ -86,10 +86,10 @@ class _WindowProblem:
 
     def is_over(self, step: Step, state: State, taken: bool) -> bool:
         """Whether neither poses nor depths move any more."""
-        poses = np.abs(_by_keyframe(step, state)[:, :POSE]).max(initial=0.0)
+        if np.abs(_by_keyframe(step, state)[:, :POSE]).max(initial=0.0) >= SMALL_POSE_STEP:
+            return False
         relative = np.abs(step.points) / np.maximum(np.abs(state.inv_depth), LEAST_INV_DEPTH)
-        depths = np.median(relative) if len(relative) else 0.0
-        return bool(poses < SMALL_POSE_STEP and depths < SMALL_DEPTH_STEP)
+        return bool(len(relative) == 0 or np.median(relative) < SMALL_DEPTH_STEP)
 
 
 def minimise(
