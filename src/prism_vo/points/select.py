@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from prism_vo.arrays import Array, Floats, Integers, Mask
+from prism_vo.compiled import njit
 from prism_vo.config import SelectConfig
 from prism_vo.optics.camera import FocusedView
+from prism_vo.points.neighbours import count_near, nearest
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
@@ -48,17 +49,29 @@ def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth) -> tupl
     coarse, rho_out, variance_out = valid[wanted > 1.0], rho.copy(), variance.copy()
     if len(coarse) == 0:
         return rho_out, variance_out
-    wanted = wanted[wanted > 1.0]
-    most = max(int(np.ceil(wanted.max())), 2)
-    near = valid[cKDTree(pixels[valid]).query(pixels[coarse], k=most)[1]]
-    gap = (rho[near] - rho[coarse, None]) ** 2
-    agrees = gap < AGREE_SIGMAS**2 * (variance[near] + variance[coarse, None])
-    weight = np.where(agrees & (np.arange(most) < wanted[:, None]), 1.0 / variance[near], 0.0)
-    total = weight.sum(1)
-    rho_out[coarse] = (weight * rho[near]).sum(1) / total
-    alone = (weight > 0).sum(1) == 1
-    variance_out[coarse] = np.where(alone, variance[coarse], NEIGHBOURS_SHARE / total)
+    which = np.flatnonzero(wanted > 1.0)
+    near = nearest(pixels[valid], which, np.ceil(wanted[which]).astype(np.int64))
+    _average(rho, variance, valid, coarse, near, rho_out, variance_out)
     return rho_out, variance_out
+
+
+@njit(nogil=True, cache=True)
+def _average(rho, variance, valid, coarse, near, rho_out, variance_out):  # type: ignore[no-untyped-def]
+    """Mean of each coarse depth and of its nearest neighbours that agree; ``near`` (M, most): among the valid ones."""
+    for m in range(len(coarse)):
+        n, weight, total, agreeing = coarse[m], 0.0, 0.0, 0
+        for k in range(near.shape[1]):
+            if near[m, k] < 0:
+                break
+            other = valid[near[m, k]]
+            gap = rho[other] - rho[n]
+            if gap * gap < AGREE_SIGMAS**2 * (variance[other] + variance[n]):
+                weight += 1.0 / variance[other]
+                total += rho[other] / variance[other]
+                agreeing += 1
+        rho_out[n] = total / weight
+        if agreeing > 1:
+            variance_out[n] = NEIGHBOURS_SHARE / weight
 
 
 def prefer_depth(
@@ -86,12 +99,6 @@ def independent_information(pixels: Integers, depth: PointDepth, used: Mask, win
     if len(index) == 0:
         return info
     xy = pixels[index]
-    counts = _neighbours(xy, window // 2)
+    counts = count_near(xy, window // 2)
     info[index] = 1.0 / (depth.variance[index].astype(np.float64) * counts)
     return info
-
-
-def _neighbours(xy: Integers, reach: int) -> Array:
-    """How many of the pixels (N, 2) lie in the square about each one."""
-    tree = cKDTree(xy)
-    return np.asarray(tree.query_ball_point(xy, reach, p=np.inf, return_length=True), np.float64)

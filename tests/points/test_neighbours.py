@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neighbours found by cells are those found by looking at all pixels."""
+
+import numpy as np
+import pytest
+
+from prism_vo.points.neighbours import count_near, nearest
+
+
+def some_pixels(count: int, seed: int) -> np.ndarray:
+    """Spread unevenly, some of them equally far from others, none twice."""
+    rng = np.random.default_rng(seed)
+    crowd = rng.normal(60, 8, (count, 2))
+    xy = np.where(rng.random((count, 1)) < 0.5, crowd, rng.uniform(0, 300, (count, 2)))
+    return np.unique(np.clip(xy, 0, 299).astype(np.int32), axis=0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 60, 900])
+@pytest.mark.parametrize("reach", [0, 4, 40])
+def test_pixels_in_the_square_about_each_are_counted(count: int, reach: int) -> None:
+    xy = some_pixels(count, count)
+    apart = np.abs(xy[:, None] - xy[None]).max(-1)
+    np.testing.assert_array_equal(count_near(xy, reach), (apart <= reach).sum(1))
+
+
+@pytest.mark.parametrize("count", [41, 300, 900])
+def test_the_nearest_are_found_in_their_order(count: int) -> None:
+    xy = some_pixels(count, 7 + count)
+    which = np.arange(0, len(xy), 3)
+    wanted = np.random.default_rng(count).integers(1, 41, len(which))
+    found = nearest(xy, which, wanted)
+    away = ((xy[which, None].astype(int) - xy[None]) ** 2).sum(-1)
+    expected = np.argsort(away, axis=1, kind="stable")
+    for row, best, number in zip(found, expected, wanted):
+        np.testing.assert_array_equal(row[:number], best[:number])
+        assert (row[number:] == -1).all()
+
+
+def test_more_than_there_are_leave_room() -> None:
+    xy = np.array([[3, 4], [10, 4]], np.int32)
+    assert nearest(xy, np.array([1]), np.array([4])).tolist() == [[1, 0, -1, -1]]
