@@ -207,3 +207,9 @@ def test_a_negligible_step_is_taken_as_it_is_and_ends_the_descent() -> None:
     found = scripted(problem, SCHEDULE, 10)
     assert found.state == 1.0 + 1e-3 and found.is_over and not found.failed
     assert found.energies == [10.0, 5.0] and found.at.energy == 5.0 and problem.steps == [1.0]
+
+
+def test_a_step_that_is_small_for_its_damping_is_looked_at() -> None:
+    problem = Scripted([10.0, 11.0, 12.0, 9.0], steps=[1.0, 1e-3, 1e-3], negligible=1e-2)
+    found = scripted(problem, SCHEDULE, 3)
+    assert found.energies == [10.0, 9.0] and found.state == 1e-3

@@ -93,7 +93,8 @@ def descend(problem: Problem[S, L, D], start: S, at: L, damping: Damping, iterat
                 return Descent(state, at, energies, False, True)
             mu = max(mu * damping.after_failure, damping.least_after_failure)
             continue
-        if problem.is_negligible(step, state):
+        # after a refusal a step is small because it is damped
+        if mu <= damping.start and problem.is_negligible(step, state):
             return Descent(problem.moved(state, step), at, energies, True, False)
         trial_state = problem.moved(state, step)
         trial = problem.linearize(trial_state)

@@ -245,8 +245,8 @@ class _AlignmentProblem:
         return bool(self.focal * np.abs(step).max() < SMALL_STEP_PX)
 
     def is_over(self, step: Array, pose: Array, taken: bool) -> bool:
-        """Small steps end it before they are tried."""
-        return False
+        """Whether the image hardly moved, or would hardly have."""
+        return self.is_negligible(step, pose)
 
 
 def align_level(

@@ -57,8 +57,8 @@ class _LocateProblem:
         return bool(np.abs(step).max() < SMALL_STEP)
 
     def is_over(self, step: Array, state: State, taken: bool) -> bool:
-        """Small steps end it before they are tried."""
-        return False
+        """Whether the pose hardly moved, or would hardly have."""
+        return self.is_negligible(step, state)
 
 
 @dataclass(frozen=True)
