@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from prism_vo.arrays import Array
+from prism_vo.compiled import njit
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.focus import FocusModel
 from prism_vo.points.records import Points
@@ -59,33 +61,67 @@ class DepthTerm:
         The derivative by the depth is the one that the point's own block has: with another one, at another focus, the
         blocks of a residual would not be a square, and what is left of δ without the scale may be less than nothing.
         """
-        base = float(state.camera.base[-1])
-        view, (w_slope, kappa_slope) = focus.at(base), focus.slopes(base)
-        w = view.w_infinity + view.kappa * state.inv_depth
-        by_focus = -(w_slope + kappa_slope * state.inv_depth) / (view.beta * w * w)
-        information = np.where(self.information > 0, self.weight * found.robust * self.information, 0.0)
-        now = focus.at(float(state.camera.value[-1]))
-        by_depth = now.inv_virtual_depth_slope(state.inv_depth)
-        row = state.size - 1
-        residual = np.nan_to_num(found.in_sigmas) * np.sqrt(np.maximum(self.information, 0.0))
-        system.h[row, row] += float((information * by_focus**2).sum())
-        system.b[row] += float((self.weight * found.robust * by_focus * residual).sum())
-        system.h_cross[:, row] += information * by_focus * by_depth
+        base, row = float(state.camera.base[-1]), state.size - 1
+        first, now = _depths_of(focus.at(base)), _depths_of(focus.at(float(state.camera.value[-1])))
+        given = state.inv_depth, self.information, found.in_sigmas, found.robust
+        cross = system.h_cross[:, row]
+        h, b = _differentiate_by_focus(*given, first, focus.slopes(base), now, self.weight, cross)
+        system.h[row, row] += h
+        system.b[row] += b
 
     def residuals(self, inv_depth: Array, shift: float = 0.0) -> DepthResiduals:
         """Linearised at inverse depths (N,) and a focus shift (mm)."""
         view = self.view if self.focus is None else self.focus.at(shift)
-        has = self.information > 0
-        root = np.sqrt(self.information)
-        with np.errstate(invalid="ignore"):
-            in_sigmas = np.where(has, (view.inv_virtual_depth(inv_depth) - self.measured) * root, 0.0)
-        jac = np.where(has, view.inv_virtual_depth_slope(inv_depth) * root, 0.0)
-        size = np.abs(in_sigmas)
-        robust = np.where(size <= self.huber, 1.0, self.huber / np.maximum(size, self.huber))
-        energy = float((robust * in_sigmas**2 * (2.0 - robust)).sum())
-        return DepthResiduals(
-            robust * jac**2, robust * jac * in_sigmas, energy, np.where(has, in_sigmas, np.nan), robust
-        )
+        h, b, in_sigmas, robust = np.empty((4, len(inv_depth)))
+        given = inv_depth, self.measured, self.information
+        energy = _compare(*given, _depths_of(view), float(self.huber), h, b, in_sigmas, robust)
+        return DepthResiduals(h, b, float(energy), in_sigmas, robust)
+
+
+class _Depths(NamedTuple):
+    """ρ_v = (1/w − α)/β with w = w_∞ + κ q, as kernels take it."""
+
+    w_infinity: float
+    kappa: float
+    alpha: float
+    beta: float
+
+
+def _depths_of(view: FocusedView) -> _Depths:
+    return _Depths(float(view.w_infinity), float(view.kappa), float(view.alpha), float(view.beta))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _compare(inv_depth, measured, information, view, huber, h, b, in_sigmas, robust):  # type: ignore[no-untyped-def]
+    """Residuals and their derivatives; returns the energy. Without a measurement they are 0, and not in σ."""
+    energy = 0.0
+    for n in range(len(inv_depth)):
+        h[n], b[n], in_sigmas[n], robust[n] = 0.0, 0.0, np.nan, 1.0
+        if not information[n] > 0.0:
+            continue
+        w, root = view.w_infinity + view.kappa * inv_depth[n], np.sqrt(information[n])
+        residual = ((1.0 / w - view.alpha) / view.beta - measured[n]) * root
+        slope = -view.kappa / (view.beta * w * w) * root
+        share = 1.0 if abs(residual) <= huber else huber / abs(residual)
+        h[n], b[n], in_sigmas[n], robust[n] = share * slope * slope, share * slope * residual, residual, share
+        energy += share * residual * residual * (2.0 - share)
+    return energy
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _differentiate_by_focus(inv_depth, information, in_sigmas, robust, first, slopes, now, weight, cross):  # type: ignore[no-untyped-def]
+    """Curvature and gradient of δ; adds its products with the inverse depths to ``cross`` (N,)."""
+    h, b = 0.0, 0.0
+    for n in range(len(inv_depth)):
+        if not information[n] > 0.0:
+            continue
+        q, known = inv_depth[n], weight * robust[n] * information[n]
+        w, w_now = first.w_infinity + first.kappa * q, now.w_infinity + now.kappa * q
+        by_focus = -(slopes.w_infinity + slopes.kappa * q) / (first.beta * w * w)
+        h += known * by_focus * by_focus
+        b += weight * robust[n] * by_focus * in_sigmas[n] * np.sqrt(information[n])
+        cross[n] += known * by_focus * (-now.kappa / (now.beta * w_now * w_now))
+    return h, b
 
 
 def information_at_estimate(view: FocusedView, points: Points, power: float) -> Array:
