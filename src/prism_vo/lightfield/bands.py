@@ -13,7 +13,7 @@ class Bands:
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
-        self._pool = ThreadPoolExecutor(self.threads, "decode") if self.threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.threads - 1, "decode") if self.threads > 1 else None
 
     def run(self, count: int, work: Callable[[int, int], None], align: int = 1) -> None:
         """Split evenly, on multiples of ``align``."""
@@ -21,6 +21,8 @@ class Bands:
             work(0, count)
             return
         edges = [count * i // self.threads // align * align for i in range(self.threads)] + [count]
-        jobs = [self._pool.submit(work, a, b) for a, b in pairwise(edges) if b > a]
+        own, *others = [(a, b) for a, b in pairwise(edges) if b > a]
+        jobs = [self._pool.submit(work, *band) for band in others]
+        work(*own)  # whoever asks does its part: a thread less to wake
         for job in jobs:
             job.result()
