@@ -3,11 +3,11 @@
 
 import numpy as np
 from central_differences import with_gradients
+from looked_up import look_up
 
 from prism_vo.arrays import Floats
 from prism_vo.bilinear import between_values
 from prism_vo.compiled import njit
-from prism_vo.tracking.look_up import look_up
 
 WIDTH, HEIGHT = 13, 11
 

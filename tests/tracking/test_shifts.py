@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from alignments import reference_of
+from looked_up import look_up
 from smooth_scene import SmoothScene, small_view
 
 from prism_vo import se3
-from prism_vo.tracking.brightness import ZONES, Brightness, ZoneAgreement
+from prism_vo.tracking.align import ReferencePixels, Warp
+from prism_vo.tracking.brightness import ZONES, Brightness, ZoneAgreement, zone_of
 from prism_vo.tracking.judge import LARGEST_SHIFT
 from prism_vo.tracking.pyramid import image_pyramid, levels_of
-from prism_vo.tracking.shifts import shift_of_zones
+from prism_vo.tracking.shifts import _sum_zones, shift_of_zones
 from prism_vo.tracking.track import Track
 
 CUTOFF = 20.0
@@ -79,3 +81,29 @@ def test_the_gain_of_a_frame_is_no_shift() -> None:
 def test_an_image_without_texture_says_nothing() -> None:
     flat = np.full((VIEW.height, VIEW.width), 90.0, np.float32)
     assert shift(flat, track_at(0.0)) == 0.0
+
+
+def test_the_sums_of_zones_are_those_of_arrays() -> None:
+    image, track = torn(0.010, 0.013), replace(track_at(0.012), brightness=Brightness(gain=1.02, offset=-1.0))
+    first, q = SCENE.image(VIEW, np.eye(4))
+    plane, pixels = levels_of(VIEW, 1)[0], reference_of(VIEW, first, q, 1e-8)
+    found = np.zeros((7, ZONES**2))
+    covered = np.arange(ZONES**2) == 5
+    warp = Warp.of(track.T_frame_ref, track.brightness)
+    _sum_zones(image, plane.intrinsics, warp, pixels, 2, covered, np.float32(CUTOFF), found)
+    some = ReferencePixels(*(column[::2] for column in pixels))
+    rays = np.stack([some.ray_x, some.ray_y, np.ones_like(some.ray_x)], -1).astype(np.float64)
+    x, y = plane.project(rays + track.T_frame_ref[:3, 3] * some.inv_depth[:, None])
+    inside = plane.contains(x, y, 3) & ~covered[zone_of(x, y, plane)]
+    x, y = x[inside], y[inside]
+    value, gx, gy = look_up(image, x, y)
+    residual = value - 1.02 * some.color[inside] + 1.0
+    fits = np.abs(residual) < CUTOFF
+    weight = np.minimum(1.0, 0.3 * CUTOFF / np.abs(residual[fits]))
+    rows = [np.ones(fits.sum()), *(weight * part[fits] for part in (gx * gx, gx * gy, gy * gy))]
+    rows += [weight * part[fits] for part in (gx * residual, gy * residual, residual**2)]
+    zone = zone_of(x[fits], y[fits], plane)
+    expected = [np.bincount(zone, row, ZONES**2) for row in rows]
+    assert found[0].sum() > 1000 and found[0, 5] == 0
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3 * np.abs(other).max())

@@ -9,13 +9,12 @@ measured depth agree. But no zone lies where it should, each would move, and the
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.optics.pinhole import Pinhole
-from prism_vo.tracking.align import ReferencePixels
-from prism_vo.tracking.brightness import ZONES, zone_of
-from prism_vo.tracking.look_up import look_up
+from prism_vo.bilinear import with_gradient
+from prism_vo.compiled import njit
+from prism_vo.tracking.align import Warp
+from prism_vo.tracking.brightness import ZONES
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.track import Track
 from prism_vo.types import Frame
@@ -28,6 +27,10 @@ LARGEST_SIGMA = 1.0  # px at 512 px width: a zone without texture does not know 
 WIDTH = 512.0
 FEWEST_ZONES = 4  # that know theirs
 ROBUST = 0.3  # of the cutoff, beyond which a residual counts less
+NEAREST = 1e-3  # of the depth in the reference
+COUNT, XX, XY, YY, X, Y, NOISE = range(
+    7
+)  # rows of sums: gradient products, with the residual, and its square
 
 
 def shift_of_zones(frame: Frame, reference: Reference, track: Track, cutoff: float) -> float:
@@ -36,52 +39,55 @@ def shift_of_zones(frame: Frame, reference: Reference, track: Track, cutoff: flo
     ``cutoff``: residual of a photometric inlier at a gain of 1, grey levels. Noise alone leaves 1.2.
     """
     level = min(LEVEL, len(reference.levels) - 1)
-    plane, light = reference.planes[level], track.brightness
-    pixels = _some(reference.levels[level])
-    x, y = _places(pixels, plane, track.T_frame_ref)
-    inside = plane.contains(x, y, BORDER)
-    if track.covered is not None:
-        inside &= track.covered.uncovered(x, y, plane)
-    if not inside.any():
-        return 0.0
-    x, y = x[inside], y[inside]
-    value, along, down = look_up(frame.pyramid[level], x, y)
-    residual = value - light.gain * pixels.color[inside] - light.offset
-    limit = cutoff * light.contrast
-    fits = np.abs(residual) < limit
-    weight = np.minimum(1.0, ROBUST * limit / np.maximum(np.abs(residual[fits]), 1e-9))
-    zone = zone_of(x[fits], y[fits], plane)
-    shift, sigma = _shifts(zone, along[fits], down[fits], residual[fits], weight)
+    plane, pixels = reference.planes[level], reference.levels[level]
+    covered = np.zeros(ZONES**2, np.bool_) if track.covered is None else track.covered.covered
+    every = max(len(pixels.ray_x) // PIXELS, 1)
+    warp, limit = Warp.of(track.T_frame_ref, track.brightness), np.float32(cutoff * track.brightness.contrast)
+    sums = np.zeros((7, ZONES**2))
+    _sum_zones(frame.pyramid[level], plane.intrinsics, warp, pixels, every, covered, limit, sums)
+    shift, sigma = _shifts(sums)
     known = sigma < LARGEST_SIGMA * plane.width / WIDTH
     return float(np.median(shift[known] / sigma[known])) if known.sum() >= FEWEST_ZONES else 0.0
 
 
-def _some(pixels: ReferencePixels) -> ReferencePixels:
-    """Of many every few."""
-    few = slice(None, None, max(len(pixels.ray_x) // PIXELS, 1))
-    return ReferencePixels(*(column[few] for column in pixels))
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sum_zones(image, intrinsics, warp, pixels, every, covered, limit, sums):  # type: ignore[no-untyped-def]
+    """Normal equations of the shift of each zone: every so many of the reference pixels, where they fit."""
+    height, width = image.shape
+    flat, below = image.ravel(), np.uint64(width)
+    r, t = warp.rotation, warp.translation
+    for n in range(0, len(pixels.ray_x), every):
+        ray_x, ray_y, q = pixels.ray_x[n], pixels.ray_y[n], pixels.inv_depth[n]
+        z = r[2, 0] * ray_x + r[2, 1] * ray_y + r[2, 2] + t[2] * q
+        if not z > NEAREST:
+            continue
+        x = (r[0, 0] * ray_x + r[0, 1] * ray_y + r[0, 2] + t[0] * q) / z * intrinsics.focal + intrinsics.cx
+        y = (r[1, 0] * ray_x + r[1, 1] * ray_y + r[1, 2] + t[1] * q) / z * intrinsics.focal + intrinsics.cy
+        if not (x >= BORDER and x < width - 1 - BORDER and y >= BORDER and y < height - 1 - BORDER):
+            continue
+        zone = int(y * ZONES / height) * ZONES + int(x * ZONES / width)
+        if covered[zone]:
+            continue
+        column, row = int(x), int(y)
+        at = np.uint64((row - 1) * width + column - 1)
+        value, gx, gy = with_gradient(flat, at, below, x - np.float32(column), y - np.float32(row))
+        residual = value - warp.gain * pixels.color[n] - warp.offset
+        if not abs(residual) < limit:
+            continue
+        weight = min(1.0, ROBUST * limit / max(abs(residual), 1e-9))
+        sums[COUNT, zone] += 1.0
+        sums[XX, zone] += weight * gx * gx
+        sums[XY, zone] += weight * gx * gy
+        sums[YY, zone] += weight * gy * gy
+        sums[X, zone] += weight * gx * residual
+        sums[Y, zone] += weight * gy * residual
+        sums[NOISE, zone] += weight * residual * residual
 
 
-def _places(pixels: ReferencePixels, plane: Pinhole, T_frame_ref: Array) -> tuple[Array, Array]:
-    """Where reference pixels lie in the frame; those behind the camera outside."""
-    rays = np.stack([pixels.ray_x, pixels.ray_y, np.ones_like(pixels.ray_x)], -1).astype(np.float64)
-    p = rays @ T_frame_ref[:3, :3].T + T_frame_ref[:3, 3] * pixels.inv_depth[:, None].astype(np.float64)
-    x, y = plane.project(np.column_stack([p[:, :2], np.maximum(p[:, 2], 1e-3)]))
-    return np.where(p[:, 2] > 1e-3, x, -1.0), np.asarray(y)
-
-
-def _shifts(
-    zone: NDArray[np.intp], gx: Array, gy: Array, residual: Array, weight: Array
-) -> tuple[Array, Array]:
+def _shifts(sums: Array) -> tuple[Array, Array]:
     """Length of the least-squares shift of each zone and its σ, px; σ is infinite where it is not known."""
-
-    def summed(values: Array) -> Array:
-        return np.asarray(np.bincount(zone, weight * values, ZONES**2))
-
-    xx, xy, yy = summed(gx * gx), summed(gx * gy), summed(gy * gy)
-    x, y = summed(gx * residual), summed(gy * residual)
-    count = np.bincount(zone, minlength=ZONES**2)
-    noise2 = summed(residual**2) / np.maximum(count, 1)
+    count, xx, xy, yy, x, y, squares = sums
+    noise2 = squares / np.maximum(count, 1)
     weakest = 0.5 * (xx + yy) - np.hypot(0.5 * (xx - yy), xy)  # least eigenvalue of the normal matrix
     known = (count >= LEAST_OF_ZONE) & (weakest > 1e-6 * (xx + yy))
     det = np.where(known, xx * yy - xy**2, 1.0)

@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and gradients of an image at any places."""
+"""Values and gradients of an image at any places, read as the kernels read them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from prism_vo.arrays import Array, Floats
 from prism_vo.bilinear import with_gradient
 from prism_vo.compiled import njit
 
 
-def look_up(image: Floats, x: Array, y: Array) -> Array:
-    """(3, N): value, d/dx and d/dy of an image (h, w) at places that are at least a pixel from its border and two from
-    the right and the lower one."""
+def look_up(image: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(3, N): value, d/dx and d/dy of a float32 image (h, w) at places that are a pixel inside it, two from its end."""
     found = np.empty((3, len(x)))
     _look_up(image, x, y, found)
     return found
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _look_up(image, x, y, out):  # type: ignore[no-untyped-def]
+@njit()
+def _look_up(image: np.ndarray, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     width, flat = image.shape[1], image.ravel()
     for n in range(len(x)):
         column, row = int(x[n]), int(y[n])
