@@ -27,11 +27,11 @@ from prism_vo.tracking.judge import Judge, Verdict
 class Credulous(Judge):
     """Believes everything."""
 
-    def doubts(self, *_: Any) -> bool:  # type: ignore[override]
+    def doubts(self, *_: Any, **__: Any) -> bool:  # type: ignore[override]
         """Never."""
         return False
 
-    def __call__(self, *_: Any) -> Verdict:  # type: ignore[override]
+    def __call__(self, *_: Any, **__: Any) -> Verdict:  # type: ignore[override]
         """Always."""
         return Verdict(1.0)
 
@@ -42,9 +42,9 @@ class Timed:
     def __init__(self, call: Any) -> None:
         self.call, self.seconds = call, 0.0
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         start = time.thread_time()
-        found = self.call(*arguments)
+        found = self.call(*arguments, **named)
         self.seconds += time.thread_time() - start
         return found
 
@@ -55,8 +55,8 @@ class TimedJudge:
     def __init__(self, judge: Judge) -> None:
         self.judged, self.doubts, self.recovered = Timed(judge), Timed(judge.doubts), Timed(judge.recovered)
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.judged(*arguments)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.judged(*arguments, **named)
 
     @property
     def seconds(self) -> float:

@@ -28,7 +28,7 @@ from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_ba
 from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import keyframe_distance, wants_keyframe
-from prism_vo.tracking.recovery import relocate
+from prism_vo.tracking.recovery import judged, relocate
 from prism_vo.tracking.reference import KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
 from prism_vo.tracking.tracker import Tracker
@@ -116,9 +116,8 @@ class Following:
             tools = self.tracker, self.judge, self.sensor
             seen = track_without_bands(*tools, frame, self.reference, self.motion, self.lamp)
             frame, track, self.lamp = seen.frame, seen.track, seen.lamp
-            verdict = None
-            if track.ok:
-                verdict = self.judge(frame, self.window.view, self.reference, track, self.motion)
+            at = frame, self.window.view, self.reference, track, self.motion
+            track, verdict = judged(self.tracker, self.judge, *at) if track.ok else (track, None)
         if verdict is None or not verdict.believed:
             return self._recover(frame, track, verdict)
         return self._believed(frame, track, verdict, self.reference)
@@ -127,7 +126,7 @@ class Following:
         """A frame whose pose is believed."""
         before = self.motion
         posed = reference.place(frame, track.T_frame_ref, track.brightness)
-        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example)
+        self.motion = self.motion.after(posed, track, verdict.shift, verdict.is_example, verdict.surprise)
         posed, even = self._in_common_light(posed, track, reference.exposure)
         due = wants_keyframe(even, self.motion, self.config.track, verdict.is_example, self._farther)
         if due and not verdict.is_example and self.variant.measures_depth:

@@ -9,7 +9,10 @@ import pytest
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 from prism_vo.tracking.judge import (
+    CONTRADICTED,
     LEAST_FITTING,
+    NOWHERE,
+    TORN,
     USUAL_SHIFT,
     DepthAgreement,
     Judge,
@@ -162,8 +165,38 @@ def test_a_camera_that_rests_at_once_before_a_moving_scene_may_carry_a_picture(
     judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
     monkeypatch.setattr(judge, "_shift", lambda *_: 0.0)
     monkeypatch.setattr(judge, "_of_whole_image", lambda *_: Verdict(1.0))
+    monkeypatch.setattr(judge, "_surprise", lambda *_: 0.0)
     zones = ZoneAgreement(1.0 - part / 16, np.arange(16) < part)
     track = Track(True, np.eye(4), Brightness(), 4.0, 1.0, 1.0, 0.9, flow, flow, 1, zones)
     expected = Expected() if begun else Expected((4.0, 4.0, 4.0), 1.0)
     motion = Motion(expected=expected, was_moving=was_moving)
     assert judge(None, None, None, track, motion).believed == believed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("zones", "beside", "lost", "known", "strays"),
+    [
+        (0.6, 4.7, 0, True, True),
+        (0.6, 0.8, 0, True, False),  # the motion goes on
+        (0.9, 4.7, 0, True, False),  # the whole image fits there
+        (0.6, 4.7, 0, False, False),  # nobody knows how evenly the camera moves
+        (0.6, 2.5, 1, True, False),  # a lost frame ago: it may have left its way by more
+        (0.6, 4.7, 1, True, True),
+    ],
+)
+def test_a_part_of_the_image_must_fit_where_the_motion_leads(
+    zones: float, beside: float, lost: int, known: bool, strays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(judge, "_apart", lambda *_: beside)
+    track = Track(True, np.eye(4), Brightness(zones=zones), 4.0, 1.0, 1.0, 0.9, 3.0, 3.0, 1)
+    motion = Motion(way=np.eye(4) if known else None, surprises=(0.1, 0.2, 0.15), lost=lost)
+    reference = SimpleNamespace(T_view_world=np.eye(4))
+    assert judge._strays(reference, track, motion, lost + 1) == strays  # type: ignore[arg-type]
+    jerky = Motion(way=np.eye(4), surprises=(1.0, 1.2, 1.1), lost=lost)
+    assert not judge._strays(reference, track, jerky, lost + 1)  # type: ignore[arg-type]
+
+
+def test_another_pose_is_looked_for_where_the_image_is_of_one_piece() -> None:
+    assert Verdict(0.3, NOWHERE).may_be_elsewhere and Verdict(0.3, CONTRADICTED).may_be_elsewhere
+    assert not Verdict(0.3, TORN).may_be_elsewhere and not Verdict(0.9).may_be_elsewhere

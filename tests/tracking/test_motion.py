@@ -250,3 +250,17 @@ def test_whether_the_camera_moves_is_remembered_while_something_is_before_it() -
     assert not known.after(posed_at(HERE), still).was_moving
     begun = Motion(was_moving=True)  # of a map that has just begun, nobody knows what fits well
     assert begun.after(posed_at(HERE), still).was_moving
+
+
+def test_where_the_motion_leads_is_known_from_frame_to_frame_and_over_a_loss() -> None:
+    motion = Motion(HERE)
+    for surprise in (3.0, 0.1, 0.2, 0.3):
+        assert motion.usual_surprise is None
+        motion = motion.after(posed_at(STEP @ motion.T_view_world), tracked(3.0, 5.0), surprise=surprise)
+    assert motion.usual_surprise == pytest.approx(0.2)  # the first one was beside no step at all
+    lost = motion.after_loss().after_loss()
+    np.testing.assert_allclose(lost.foreseen(2), STEP @ STEP @ motion.T_view_world, atol=1e-12)
+    found = lost.recovered(posed_at(HERE), tracked(3.0, 5.0))
+    assert found.usual_surprise is None  # nobody knows how it came there
+    again = found.after(posed_at(STEP @ HERE), tracked(3.0, 5.0), surprise=9.0)
+    assert again.usual_surprise == pytest.approx(0.2)

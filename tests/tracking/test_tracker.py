@@ -9,10 +9,11 @@ from smooth_scene import SmoothScene, small_view
 
 from prism_vo import se3
 from prism_vo.config import TrackConfig
+from prism_vo.tracking.align import Alignment
 from prism_vo.tracking.brightness import Brightness
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.reference import KeyframeDepth, Reference, dilate
-from prism_vo.tracking.tracker import Tracker
+from prism_vo.tracking.tracker import Tracker, _Hypothesis
 from prism_vo.types import DecodedFrame, Frame
 
 VIEW, SCENE = small_view(256, 192, 320.0), SmoothScene.build(2, finest=0.1)
@@ -132,6 +133,21 @@ def test_a_turn_that_no_motion_foretold_is_found_by_the_wider_guesses() -> None:
     track = tracker.track(frame, reference, Motion())
     assert track.ok
     assert np.linalg.norm(se3.log(track.T_frame_ref @ se3.inverse(turn))) < 2e-3
+
+
+@pytest.mark.parametrize(("share", "stays"), [(0.55, True), (0.3, False)])
+def test_a_part_of_the_image_that_fits_elsewhere_takes_no_more_than_its_part(
+    share: float, stays: bool
+) -> None:
+    """The rest shows the scene from another place, and fits there with less of a residual."""
+    tracker, reference = setting()
+    here, there = (se3.exp(np.array([x, 0, 0, 0, 0, 0])) for x in (0.01, 0.08))
+    found = [
+        _Hypothesis(Alignment(pose, rms, 1.0, 0.8, np.eye(6), True), Brightness(zones=zones))
+        for pose, rms, zones in ((there, 8.0, 0.45), (here, 9.0, share + 0.2))
+    ]
+    chosen = tracker._where_most_agrees(found[0], found, np.eye(4), reference)
+    assert (chosen is found[1]) == stays
 
 
 def test_neighbours_of_known_pixels_get_their_depth_less_certain() -> None:

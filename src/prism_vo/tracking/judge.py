@@ -48,6 +48,10 @@ LARGEST_SHIFT = 3.5
 # the same of a pose out of nowhere: older keyframes are tried one after the other, and one of them would pass
 LARGEST_SHIFT_ALONE = 2.5
 
+# where only a part of the image fits: px at 512 px width beside where the motion leads, and times what is usual; what
+# covers the rest may show the scene from another place, and nothing but the motion tells which part is which
+LEAST_STRAY, USUAL_STRAYS = 1.0, 5.0
+
 LEAST_REFERENCES = 2  # keyframes of a map, from which on its depths are known by parallax
 USUAL_SHIFT = (
     1.8  # median over frames with exact cameras, at the most (1.2 to 1.8); 2.2 where optics are guessed
@@ -61,6 +65,7 @@ AMBIGUOUS = "The camera moved; now a part of the image moves and the rest stands
 NOWHERE = "No part of the image fits the pose well."
 UNLIKE = "The image jumped and hardly looks like the map."
 TORN = "Parts of the image lie beside where the pose puts them."
+STRAYS = "Only a part of the image fits, and not where the motion leads."
 CONTRADICTED = "Measured depth contradicts the pose."
 
 
@@ -71,6 +76,7 @@ class Verdict:
     quality: float  # 0–1
     contradiction: str | None = None  # why it is not believed, one sentence
     shift: float = 0.0  # by which zones lie beside where the pose puts them, σ; 0: not known
+    surprise: float | None = None  # px at 512 px width beside the foreseen place; None: not looked at
     # whether later frames may fit as badly: not, if nothing confirms one that fits badly
     is_example: bool = True
 
@@ -78,6 +84,11 @@ class Verdict:
     def believed(self) -> bool:
         """Nothing speaks against it."""
         return self.contradiction is None
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """The image is of one piece, but does not fit at this pose: there may be another one."""
+        return self.contradiction in (NOWHERE, UNLIKE, CONTRADICTED)
 
 
 @dataclass(frozen=True)
@@ -135,28 +146,43 @@ class Judge:
         return unusual or not track.ok or track.brightness.zones < COVERED
 
     def __call__(
-        self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
+        self,
+        frame: Frame,
+        view: FocusedView,
+        reference: Reference,
+        track: Track,
+        motion: Motion,
+        again: bool = False,
     ) -> Verdict:
-        """Of a track that continues a motion; ``view``: as the map sees it."""
+        """Of a track that continues a motion; ``view``: as the map sees it; ``again``: another pose was refused."""
         has_just_begun = not motion.expected.is_known
         if has_just_begun and motion.was_moving and self._stands_behind_something(track):
             return Verdict(self._quality(track, motion), AMBIGUOUS)
         shift = self._shift(frame, reference, track, motion)
         # after a loss there is no motion to continue, and every frame is one more trial
-        largest = LARGEST_SHIFT_ALONE if motion.lost else LARGEST_SHIFT
+        largest = LARGEST_SHIFT_ALONE if motion.lost or again else LARGEST_SHIFT
         if shift > largest * _looseness(motion):
             return Verdict(self._quality(track, motion), TORN, shift)
-        return replace(self._of_whole_image(frame, view, reference, track, motion), shift=shift)
+        if self._strays(reference, track, motion, motion.lost + 1):
+            return Verdict(self._quality(track, motion), STRAYS, shift)
+        surprise = self._surprise(reference, track, motion)
+        verdict = self._of_whole_image(frame, view, reference, track, motion, surprise)
+        return replace(verdict, shift=shift, surprise=surprise)
 
     def _of_whole_image(
-        self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
+        self,
+        frame: Frame,
+        view: FocusedView,
+        reference: Reference,
+        track: Track,
+        motion: Motion,
+        surprise: float,
     ) -> Verdict:
-        """Of a track whose image is of one piece."""
+        """Of a track whose image is of one piece; ``surprise``: px beside the foreseen place."""
         zones, quality = track.brightness.zones, self._quality(track, motion)
         unusual = self._is_unusual(track, motion)
         # than others: by itself a compressed image never fits well
         worse = unusual and motion.expected.is_known
-        surprise = self._surprise(reference, track, motion)
         jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
         if zones >= COVERED and not (unusual or jumped):
             return Verdict(quality)
@@ -185,6 +211,8 @@ class Judge:
         quality = self._quality(track, motion)
         if self._shift(frame, reference, track, motion) > LARGEST_SHIFT_ALONE * _looseness(motion):
             return Verdict(quality, TORN)
+        if self._strays(reference, track, motion, motion.lost):
+            return Verdict(quality, STRAYS)
         predicted = self._predicted(frame, reference, track)
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
@@ -216,6 +244,18 @@ class Judge:
         """How far beside the foreseen place the image lies, px at 512 px width."""
         foreseen = motion.step @ motion.T_view_world @ np.linalg.inv(reference.T_view_world)
         return self._apart(reference, track.T_frame_ref, foreseen)
+
+    def _strays(self, reference: Reference, track: Track, motion: Motion, frames: int) -> bool:
+        """Whether only a part of the image fits, and where the camera would have left its way for it.
+
+        ``frames`` since the last one with a pose: a motion that changes evenly leads aside by the square of the time.
+        """
+        usual = motion.usual_surprise
+        if usual is None or track.brightness.zones >= COVERED:
+            return False
+        foreseen = motion.foreseen(frames) @ np.linalg.inv(reference.T_view_world)
+        largest = max(LEAST_STRAY, USUAL_STRAYS * usual) * 0.5 * frames * (frames + 1)
+        return self._apart(reference, track.T_frame_ref, foreseen) > largest
 
     @staticmethod
     def _is_unusual(track: Track, motion: Motion) -> bool:

@@ -14,6 +14,7 @@ from prism_vo.tracking.track import Expected, Track
 from prism_vo.types import UNKNOWN_EXPOSURE, PosedFrame
 
 LEAST_SHIFTS, MOST_SHIFTS = 5, 10  # frames of a map that tell how far zones lie beside their places
+FEWEST_SURPRISES, MOST_SURPRISES = 3, 10  # frames that tell how evenly the camera moves
 TRIED_ROTATIONS = (0.02, 0.05)  # rad about each axis, when the plain guesses fail
 
 
@@ -33,6 +34,8 @@ class Motion:
     was_moving: bool = False  # when it was last seen without anything before it, maybe in the segment before
     references: int = 0  # keyframes of the map that frames were tracked against
     shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
+    way: Array | None = None  # the last step from frame to frame, kept over a loss; None: not known
+    surprises: tuple[float, ...] = ()  # px by which the last frames lay beside where such steps led
     copies: int = 0  # of the last frame's image that came since: the camera may have gone on unseen
 
     @property
@@ -40,11 +43,32 @@ class Motion:
         """Median of the map's first frames; 0: not known yet."""
         return float(np.median(self.shifts)) if len(self.shifts) >= LEAST_SHIFTS else 0.0
 
-    def after(self, posed: PosedFrame, track: Track, shift: float = 0.0, is_example: bool = True) -> Motion:
-        """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit."""
+    @property
+    def usual_surprise(self) -> float | None:
+        """px by which frames lie beside where the motion leads, in the middle; None: it is not known where it leads."""
+        known = self.way is not None and len(self.surprises) >= FEWEST_SURPRISES
+        return float(np.median(self.surprises)) if known else None
+
+    def foreseen(self, frames: int) -> Array:
+        """T_view_world some frames after the last one with a pose, if the camera goes on as it did then."""
+        way = np.eye(4) if self.way is None else self.way
+        return np.linalg.matrix_power(way, frames) @ self.T_view_world
+
+    def after(
+        self,
+        posed: PosedFrame,
+        track: Track,
+        shift: float = 0.0,
+        is_example: bool = True,
+        surprise: float | None = None,
+    ) -> Motion:
+        """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit;
+        ``surprise``: px beside where the motion led."""
+        step = posed.T_view_world @ se3.inverse(self.T_view_world)
+        told = () if surprise is None or self.way is None or self.lost else (surprise,)
         return Motion(
             posed.T_view_world,
-            posed.T_view_world @ se3.inverse(self.T_view_world),
+            step,
             track.brightness,
             posed.frame.exposure,
             track.expected_next(self.expected) if is_example else self.expected,
@@ -52,6 +76,8 @@ class Motion:
             was_moving=self._is_moving(track),
             references=self.references,
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
+            way=None if self.lost or self.copies else step,
+            surprises=(*self.surprises, *told)[-MOST_SURPRISES:],
         )
 
     def _is_moving(self, track: Track) -> bool:
@@ -89,7 +115,8 @@ class Motion:
 
     def scaled(self, factor: float) -> Motion:
         """All lengths were wrong by a factor; the pose itself is about to be replaced."""
-        return replace(self, step=se3.scaled(self.step, np.zeros(3), factor))
+        way = None if self.way is None else se3.scaled(self.way, np.zeros(3), factor)
+        return replace(self, step=se3.scaled(self.step, np.zeros(3), factor), way=way)
 
     def recovered(self, posed: PosedFrame, track: Track) -> Motion:
         """A pose was found again, against an older keyframe: where the frame came from is not known."""
@@ -100,6 +127,7 @@ class Motion:
             exposure=posed.frame.exposure,
             expected=track.expected_next(self.expected),
             lost=0,
+            way=None,
         )
 
     def brightness_at(self, exposure: float) -> Brightness:

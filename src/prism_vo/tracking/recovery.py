@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a loss: the older keyframes of the window, one after the other, newest first."""
+"""Where a pose is refused: another one against the same keyframe, then the older ones of the window, newest first."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from prism_vo import se3
 from prism_vo.optics.view import FocusedView
-from prism_vo.tracking.brightness import Brightness
+from prism_vo.tracking.brightness import COVERED, Brightness
 from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
-from prism_vo.tracking.reference import KeyframeDepth
+from prism_vo.tracking.reference import KeyframeDepth, Reference
 from prism_vo.tracking.track import Track
-from prism_vo.tracking.tracker import Tracker
+from prism_vo.tracking.tracker import CLEARLY, Tracker
 from prism_vo.types import Frame, PosedFrame
 
 LEAST_PIXELS = 100  # with known depth, for a keyframe to be tried
@@ -41,12 +41,16 @@ def relocate(
     keyframes: Iterable[KeyframeDepth],
     motion: Motion,
 ) -> Recovery | None:
-    """Align with each keyframe from the last pose and from the keyframe's own; ``view``: as the map sees it."""
+    """Align with each keyframe from the last pose, from the keyframe's own, and turned by what the image has shifted.
+
+    ``view``: as the map sees it.
+    """
     for keyframe in keyframes:
         if np.isfinite(keyframe.variance).sum() < LEAST_PIXELS:
             continue
         reference = tracker.reference(keyframe)
         guesses = [motion.T_view_world @ se3.inverse(keyframe.T_view_world), np.eye(4)]
+        guesses += tracker.turned(frame, reference)
         lights = tracker.lights(frame, reference, Brightness(frame.exposure / keyframe.exposure))
         track = tracker.align(frame.pyramid, reference, guesses, lights, motion.expected)
         if not (track.ok and track.inliers > LEAST_INLIERS and track.brightness.zones > LEAST_ZONES):
@@ -56,3 +60,27 @@ def relocate(
             posed = reference.place(frame, track.T_frame_ref, track.brightness)
             return Recovery(posed, track, verdict, keyframe.exposure)
     return None
+
+
+def judged(
+    tracker: Tracker,
+    judge: Judge,
+    frame: Frame,
+    view: FocusedView,
+    reference: Reference,
+    track: Track,
+    motion: Motion,
+) -> tuple[Track, Verdict]:
+    """A track and what is thought of it, or of another one in its place.
+
+    A pose that is refused may be a false minimum on the way to the true one: a camera that turns at once. The whole
+    image must fit there: what covers a part of it may show the scene from another place.
+    """
+    verdict = judge(frame, view, reference, track, motion)
+    if not verdict.may_be_elsewhere:
+        return track, verdict
+    other = tracker.search(frame, reference, motion)
+    if not (other.is_better_than(track, CLEARLY) and other.brightness.zones >= COVERED):
+        return track, verdict
+    found = judge(frame, view, reference, other, motion, again=True)
+    return (other, found) if found.believed else (track, verdict)

@@ -51,6 +51,7 @@ class Reference:
     levels: list[ReferencePixels]
     light: BrightnessReference
     grey: float  # mean level of the image
+    coarsest: Floats  # (h, w) of its pyramid
 
     @classmethod
     def of(cls, keyframe: KeyframeDepth, pyramid: list[Floats]) -> Reference:
@@ -71,6 +72,7 @@ class Reference:
             pixels,
             light,
             middle_level(pyramid[-1]),
+            pyramid[-1][..., 0],
         )
 
     def place(self, frame: Frame, T_frame_ref: Array, brightness: Brightness) -> PosedFrame:

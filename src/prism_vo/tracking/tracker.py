@@ -31,6 +31,7 @@ from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.pyramid import image_pyramid, level_count
 from prism_vo.tracking.reference import BRIGHTNESS_LEVEL, KeyframeDepth, Reference
 from prism_vo.tracking.track import Expected, Track
+from prism_vo.tracking.whole_turn import whole_turn
 from prism_vo.types import Frame
 
 MOST_IN_FULL = 4  # hypotheses followed down to the finest level
@@ -43,6 +44,7 @@ WIDEST_CUTOFF = 4.0  # times the usual one
 SAME_PLACE = 2e-3  # m and rad between hypotheses that went to the same minimum
 UNCOVERED_LEVELS = 2  # finest levels that are aligned once more without what is covered
 LEAST_ZONES = 0.2  # share of the image that must fit, whatever covers the rest
+MORE_ZONES = 0.2  # share of the image by which a part that is covered differs from noise
 LEAST_PARTLY_INLIERS = 0.3  # share of the reference that must fit then
 FLOW_PIXELS = 1000  # that are enough to know the flow
 FLOW_WIDTH = 512.0  # px of image width that flows are expressed for
@@ -71,12 +73,27 @@ class Tracker:
         """
         lights = self.lights(frame, reference, motion.brightness_at(frame.exposure))
         plain = motion.guesses(reference.T_view_world, rotations=False)
-        track = self.align(frame.pyramid, reference, plain, lights, motion.expected)
+        track = self.align(frame.pyramid, reference, plain, lights, motion.expected, foreseen=plain[0])
         if track.ok and (motion.expected.is_known or track.inliers > SURE_INLIERS):
             return track
-        wide = motion.guesses(reference.T_view_world, rotations=True)
-        again = self.align(frame.pyramid, reference, wide, [*lights, *any_gain()], motion.expected)
+        again = self.search(frame, reference, motion, [*lights, *any_gain()])
         return again if again.is_better_than(track, CLEARLY) else track
+
+    def search(
+        self, frame: Frame, reference: Reference, motion: Motion, lights: list[Brightness] | None = None
+    ) -> Track:
+        """From turns besides: the one by which the image as a whole has shifted, and small ones about every axis.
+
+        Not the former of the first frame of a map, whose depths a turn fits better than the step that it looks like.
+        """
+        guesses = self.turned(frame, reference) if motion.expected.is_known else []
+        guesses += motion.guesses(reference.T_view_world, rotations=True)
+        lights = lights or self.lights(frame, reference, motion.brightness_at(frame.exposure))
+        return self.align(frame.pyramid, reference, guesses, lights, motion.expected)
+
+    def turned(self, frame: Frame, reference: Reference) -> list[Array]:
+        """A guess of T_frame_ref that no motion is needed for."""
+        return whole_turn(reference.coarsest, frame.pyramid[-1][..., 0], reference.planes[-1])
 
     def lights(self, frame: Frame, reference: Reference, predicted: Brightness) -> list[Brightness]:
         """Brightnesses to start from, the likeliest first."""
@@ -89,25 +106,27 @@ class Tracker:
         guesses: list[Array],
         lights: list[Brightness],
         expected: Expected | None = None,
+        foreseen: Array | None = None,
     ) -> Track:
-        """Align with every guess of T_frame_ref on the coarsest level, the best ones in full."""
+        """Align with every guess of T_frame_ref on the coarsest level, the best ones in full.
+
+        ``foreseen``: where the frame should be, if its motion goes on.
+        """
         expected = expected or Expected()
         smooth = Blurred.of(pyramid[BRIGHTNESS_LEVEL])
-        best: _Hypothesis | None = None
-        ok = False
-        tried = 0
+        found_all: list[_Hypothesis] = []
         ranked, coarse_rms = self._rank(pyramid, reference, guesses, lights, expected)
         for start in ranked[:MOST_IN_FULL]:
-            tried += 1
             result = self._refine(pyramid, smooth, reference, start)
-            good = self._believable(result)
-            if best is None or (good, -result.rms) > (ok, -best.rms):
-                best, ok = result, good
-            if ok and expected.is_known and best.rms < USUAL_RMS * expected.rms:
+            found_all.append(result)
+            if self._believable(result) and expected.is_known and result.rms < USUAL_RMS * expected.rms:
                 break
-        assert best is not None
+        best = max(found_all, key=lambda each: (self._believable(each), -each.rms))
+        ok = self._believable(best)
         covered = None
         worse = best.rms > USUAL_RMS * expected.rms
+        if ok and worse and foreseen is not None:
+            best = self._where_most_agrees(best, found_all, foreseen, reference)
         if ok and (best.light.zones < COVERED or (worse and best.light.zones < 1.0)):
             best, covered = self._uncovered(pyramid, smooth, reference, best)
         found = best.alignment
@@ -122,9 +141,21 @@ class Tracker:
             found.inliers,
             flow,
             flow_t,
-            tried,
+            len(found_all),
             covered,
         )
+
+    def _where_most_agrees(
+        self, best: _Hypothesis, found: list[_Hypothesis], foreseen: Array, reference: Reference
+    ) -> _Hypothesis:
+        """What covers a part of the image may show the scene from another place, and fit there. If nothing fits as
+        usual, the minimum nearest to the foreseen place is preferred where clearly more of the image agrees with it:
+        less of a residual alone speaks for the other."""
+        near = min(
+            (each for each in found if self._believable(each)),
+            key=lambda each: self.flow(each.alignment.T_frame_ref @ se3.inverse(foreseen), reference)[0],
+        )
+        return near if near.light.zones > best.light.zones + MORE_ZONES else best
 
     def without_bands(
         self, frame: Frame, reference: Reference, T_frame_ref: Array, again: bool
