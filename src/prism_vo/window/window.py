@@ -26,8 +26,8 @@ from prism_vo.window.contents import WindowModel
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
-from prism_vo.window.last_word import leaving_candidates
 from prism_vo.window.leaving import choose_leaving
+from prism_vo.window.leaving_candidates import knowing_candidates
 from prism_vo.window.locate import Located, locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
 from prism_vo.window.refocus import seen_in
@@ -208,7 +208,7 @@ class Window(WindowWithCamera):
         if which.worthy.any():
             finished = self.finished_points(which.worthy)
             absorb_points(self, self.points.take(which.worthy))
-        others = leaving_candidates(self, leaving) if leaving else None
+        others = knowing_candidates(self, leaving) if leaving and self.model.depth_terms else None
         if others is not None:
             absorb_points(self, others)
         self.points = self.points.take(~which.gone)

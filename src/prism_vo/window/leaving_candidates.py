@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What candidates know whose keyframe leaves before they became points (docs/method.md, section 6).
+
+Nine tenths of them never do: the window has room for few points, spread over the newest keyframe. But each has a
+measured depth, and parallax in all keyframes of the window. Together they know focus and scale three times better than
+the points that stand between them, so they go into the prior as these do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism_vo.points.pattern import IN
+from prism_vo.points.records import Points
+from prism_vo.window.contents import WindowContents
+from prism_vo.window.depths import solve_depths
+from prism_vo.window.hidden import without_hidden
+
+ITERATIONS = 1  # over a candidate's own depth: the search along its line has left little, elimination is one more
+LEAST_SEEN = 2  # keyframes beside its own that must show it: what agrees with one alone may be another place
+
+
+def knowing_candidates(window: WindowContents, leaving: list[int]) -> Points | None:
+    """Those hosted in keyframes that leave, as points with their depths; None: there are none that know something."""
+    c = window.candidates
+    found = np.isfinite(c.inv_depth) & (c.failures == 0) & (c.information > 0)
+    c = c.take(found & np.isin(c.host, leaving))
+    if len(c) == 0:
+        return None
+    points = Points.from_candidates(c, c.inv_depth, len(window.keyframes))
+    points = without_hidden(window.plane, window.hosts, window.keyframes, points)
+    terms = window.photometric(points).with_held_lens, window.depth(points)
+    solved = solve_depths(*terms, window.state(points), ITERATIONS, window.least_curvature())
+    seen = (solved.points.residual_status == IN).sum(1) >= LEAST_SEEN
+    known = solved.points.take(solved.good & seen)
+    return known if len(known) else None
