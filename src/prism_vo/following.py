@@ -66,7 +66,8 @@ class Following:
     """Follows the camera from the first frame on: all that is known of its path and of the scene."""
 
     def __init__(self, tools: Tools, numbers: Array | None = None, held_for: int = 0) -> None:
-        """``numbers`` of the camera, where they are known better than by its file."""
+        """``numbers`` of the camera, where they are known better than by its file; ``held_for``: keyframes that its
+        focus was found with, and is held for."""
         self.tools, self.held_for = tools, held_for
         self.camera, self.config, self.variant = tools.camera, tools.config, tools.variant
         self.sensor, self.view, self.watch = tools.sensor, tools.view, tools.watch
@@ -300,7 +301,7 @@ class Following:
         window = Window(self.view, self.config.window, model, first_id)
         if self.numbers is not None:
             begin_with(window, self.numbers)
-            if self.segment < 0:
+            if self.segment < 0:  # a later one sees other keyframes
                 window.held_for = max(window.held_for, self.held_for)
         return window
 

@@ -41,7 +41,9 @@ from prism_vo.variants import VARIANTS
 from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
 
-ATTEMPTS = 3  # to begin again, each with the focus that the one before it ended with
+ATTEMPTS = (
+    3  # to begin again, each with the focus that the one before it ended with; one where it is but improved
+)
 
 
 class Odometry:
@@ -110,7 +112,8 @@ class Odometry:
             and self.window.focus_is_suspect
             and self.beginning.may_try(len(self.map.T_view_world))
         )
-        if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report) or self._knows_better(report)):
+        wrong = doubtful or _wrong_from_the_start(report) or self._knows_better(report)
+        if self.beginning.is_whole and wrong:
             report = self._begin_again(report)
         elif (self.beginning.focus is None and self.window.focus_is_settled) or self.following.segments > 1:
             self.beginning.close()
@@ -143,7 +146,10 @@ class Odometry:
         return replace(self.following.lose(frame), problem=problem, copy=self._is_copy)
 
     def _begin(self, numbers: Array, held_for: int = 0) -> None:
-        """Nothing has been seen yet, but numbers of the camera are known better than by its file."""
+        """Nothing has been seen yet, but numbers of the camera are known better than by its file.
+
+        ``held_for``: keyframes that its focus was found with.
+        """
         self.selector.restart(self.config.seed)
         self.following = Following(self.tools, numbers, held_for)
         if self._store is not None:
@@ -157,7 +163,7 @@ class Odometry:
         answer, frames, improves = report, self.beginning.frames, self.beginning.focus is not None
         best, random = self.following, self.selector.rng
         first = fits = self._fit_of(self.beginning.residuals)
-        for _ in range(ATTEMPTS):
+        for _ in range(1 if improves else ATTEMPTS):
             if self.places is not None:
                 self.places.collect()
             begun, mapping, residuals = self.window.latest_numbers, answer.mapping, []

@@ -72,18 +72,6 @@ def test_the_prior_is_the_dense_marginal_of_their_terms(with_focus: bool) -> Non
     assert window.camera.in_prior == with_focus
 
 
-def test_their_depths_come_nearer_to_the_truth() -> None:
-    window = window_of_candidates()
-    exact = exact_window(count=4, each=40).points
-    known = knowing_candidates(window, [LEAVING])
-    assert known is not None
-    true = {(u, v): q for h, u, v, q in zip(exact.host, exact.u, exact.v, exact.inv_depth) if h == LEAVING}
-    before = {(u, v): q for u, v, q in zip(window.candidates.u, window.candidates.v, window.candidates.inv_depth)}
-    error = [q - true[u, v] for u, v, q in zip(known.u, known.v, known.inv_depth)]
-    first = [before[u, v] - true[u, v] for u, v in zip(known.u, known.v)]
-    assert np.std(error) < 0.7 * np.std(first)
-
-
 def focus_of_candidates(shift: float) -> float:
     """The focus (mm) that the equations of candidates alone show, measured with a lens that is moved by ``shift``."""
     focus = focus_model()

@@ -40,7 +40,9 @@ class WindowWithCamera(WindowContents):
         # the same, where something seems to cover the scene
         self.focus_suspected: FocusEstimate | None = None
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
-        self.held_for = LEAST_KEYFRAMES - 1  # keyframes, of a focus that was found before
+        # keyframes that a focus which was found before is held for: what it was found with cannot tell it any better,
+        # but single keyframes move it by what they err, and first estimates would keep that
+        self.held_for = LEAST_KEYFRAMES - 1
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     @property

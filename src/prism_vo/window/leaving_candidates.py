@@ -2,8 +2,8 @@
 """What candidates know whose keyframe leaves before they became points (docs/method.md, section 6).
 
 Nine tenths of them never do: the window has room for few points, spread over the newest keyframe. But each has a
-measured depth, and parallax in all keyframes of the window. Together they know focus and scale three times better than
-the points that stand between them, so they go into the prior as these do.
+measured depth, and parallax in all keyframes of the window. Together they know focus and scale two to three times
+better than the points among them do, so they go into the prior as points do.
 """
 
 from __future__ import annotations
@@ -16,15 +16,20 @@ from prism_vo.window.contents import WindowContents
 from prism_vo.window.depths import solve_depths
 from prism_vo.window.hidden import without_hidden
 
-ITERATIONS = 1  # over a candidate's own depth: the search along its line has left little, elimination is one more
+ITERATIONS = (
+    0  # over a candidate's own depth: the search along its line has left little, and elimination is a step
+)
 LEAST_SEEN = 2  # keyframes beside its own that must show it: what agrees with one alone may be another place
 
 
 def knowing_candidates(window: WindowContents, leaving: list[int]) -> Points | None:
-    """Those hosted in keyframes that leave, as points with their depths; None: there are none that know something."""
+    """Those hosted in keyframes that leave, as points; None: there are none that know something.
+
+    Without depth terms they would tell poses alone, of which the points know enough.
+    """
     c = window.candidates
     found = np.isfinite(c.inv_depth) & (c.failures == 0) & (c.information > 0)
-    c = c.take(found & np.isin(c.host, leaving))
+    c = c.take(found & np.isin(c.host, leaving) & window.model.depth_terms)
     if len(c) == 0:
         return None
     points = Points.from_candidates(c, c.inv_depth, len(window.keyframes))

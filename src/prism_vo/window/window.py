@@ -202,13 +202,16 @@ class Window(WindowWithCamera):
         return replace(found, scale=float(np.hypot(found.scale, unit)))
 
     def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
-        """Points of no more use go: into the prior and to the map if they know something, else nowhere."""
+        """Points of no more use go: into the prior and to the map if they know something, else nowhere.
+
+        Candidates of keyframes that leave go into the prior alone.
+        """
         which = choose_points(self.points, leaving, self.least_curvature())
         finished = None
         if which.worthy.any():
             finished = self.finished_points(which.worthy)
             absorb_points(self, self.points.take(which.worthy))
-        others = knowing_candidates(self, leaving) if leaving and self.model.depth_terms else None
+        others = knowing_candidates(self, leaving)
         if others is not None:
             absorb_points(self, others)
         self.points = self.points.take(~which.gone)
