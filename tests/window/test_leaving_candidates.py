@@ -13,7 +13,7 @@ from filled_windows import dense_of, fill, scaled, schur
 
 from prism_vo.config import WindowConfig
 from prism_vo.optics.focus import FocusModel
-from prism_vo.points.pattern import NONE
+from prism_vo.points.pattern import IN, NONE
 from prism_vo.points.records import Candidates, Points, _PointColumns
 from prism_vo.window.contents import WindowModel
 from prism_vo.window.leaving_candidates import knowing_candidates
@@ -70,6 +70,18 @@ def test_the_prior_is_the_dense_marginal_of_their_terms(with_focus: bool) -> Non
     assert np.abs(scaled(window.prior.b - expected[1], h[:k, :k])).max() < allowed
     assert not (window.candidates.host == LEAVING).any() and len(window.candidates) > 60
     assert window.camera.in_prior == with_focus
+
+
+def test_all_residuals_of_one_count_as_one() -> None:
+    window = window_of_candidates()
+    c = window.candidates
+    known = knowing_candidates(window, [LEAVING])
+    assert known is not None
+    weight = {(u, v): w for h, u, v, w in zip(c.host, c.u, c.v, c.weight) if h == LEAVING}
+    seen = (known.residual_status == IN).sum(1)
+    assert seen.max() == 3
+    for u, v, w, count in zip(known.u, known.v, known.weight, seen):
+        np.testing.assert_allclose(w * count, weight[u, v], rtol=1e-6)
 
 
 def focus_of_candidates(shift: float) -> float:

@@ -8,6 +8,8 @@ better than the points among them do, so they go into the prior as points do.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from prism_vo.points.pattern import IN
@@ -16,9 +18,8 @@ from prism_vo.window.contents import WindowContents
 from prism_vo.window.depths import solve_depths
 from prism_vo.window.hidden import without_hidden
 
-ITERATIONS = (
-    0  # over a candidate's own depth: the search along its line has left little, and elimination is a step
-)
+# over a candidate's own depth: without any, at the place that a single search left it at, poses learn from its errors
+ITERATIONS = 1
 LEAST_SEEN = 2  # keyframes beside its own that must show it: what agrees with one alone may be another place
 
 
@@ -36,6 +37,11 @@ def knowing_candidates(window: WindowContents, leaving: list[int]) -> Points | N
     points = without_hidden(window.plane, window.hosts, window.keyframes, points)
     terms = window.photometric(points).with_held_lens, window.depth(points)
     solved = solve_depths(*terms, window.state(points), ITERATIONS, window.least_curvature())
-    seen = (solved.points.residual_status == IN).sum(1) >= LEAST_SEEN
-    known = solved.points.take(solved.good & seen)
-    return known if len(known) else None
+    seen = (solved.points.residual_status == IN).sum(1)
+    use = solved.good & (seen >= LEAST_SEEN)
+    if not use.any():
+        return None
+    known, seen = solved.points.take(use), seen[use]
+    # all residuals of a candidate share one host patch, and neighbours lie on the surfaces of the points: counted as
+    # often as there are residuals, so many of them would be too sure of the poses
+    return replace(known, weight=(known.weight / seen[:, None]).astype(np.float32))
