@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs with a camera file whose focus is wrong, or with a focus that jumps: what is found, and what is left of it.
 
-python -m benchmarks.focus RECORDING … [--wrong -20 -10 0 10 20] [--calibrate focus off] [--jump FRAME]
+python -m benchmarks.focus RECORDING … [--wrong -20 -10 0 10 20] [--calibrate focus off] [--jump FRAME] [--seeds 0 1]
 
 RECORDING: folders with ground truth. ``--wrong``: µm added to main_lens.mla_distance_mm. ``--jump``: the file is right,
 and from this frame on depths are measured as if the lens had moved by the µm of ``--wrong``; the path before it, and
-that from where the jump is said to the end, are then judged apart, too.
+that from where the jump is said to the end, are then judged apart, too. ``--seeds``: of the choice of points; with
+several of them the root mean squares of the scale error are printed last, with a wrong file and with the exact one.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,10 +57,21 @@ def with_focus(camera: PlenopticCamera, shift: float) -> PlenopticCamera:
     return PlenopticCamera.from_calibration(camera.calibration.model_copy(update={"main_lens": moved}))
 
 
-def row(folder: Path, micrometres: float, calibrate: Calibrate, jump: int | None) -> str:
-    """One run as a line of the table."""
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    line: str  # of the table
+    folder: Path
+    is_exact: bool  # the file
+    scale: float  # error, %
+    shape: float  # %
+
+
+def judged(folder: Path, micrometres: float, calibrate: Calibrate, jump: int | None, seed: int) -> Outcome:
+    """One run, with its line of the table."""
     sequence = open_sequence(folder)
-    shift, config = micrometres / MICRO, replace(Config(), calibrate=calibrate)
+    shift, config = micrometres / MICRO, replace(Config(), calibrate=calibrate, seed=seed)
     if jump is None:
         odometry = Odometry(with_focus(sequence.camera, shift), config, white=sequence.white)
     else:
@@ -82,10 +95,23 @@ def row(folder: Path, micrometres: float, calibrate: Calibrate, jump: int | None
         )
     seen = odometry.window.focus_report()
     focus = "–" if seen is None else f"{MICRO * seen.shift:+.1f} ± {MICRO * seen.sigma:.1f}"
-    return (
-        f"| {folder.name} | {micrometres:+.0f} | {calibrate} | {100 * (1 / found.scale - 1):+.2f} ± "
-        f"{100 * scale_sigma:.2f} | {found.sim3.rmse_t_percent:.4f} | {focus} | {said} |"
+    scale, shape = 100 * (1 / found.scale - 1), found.sim3.rmse_t_percent
+    line = (
+        f"| {folder.name} | {micrometres:+.0f} | {calibrate} | {scale:+.2f} ± {100 * scale_sigma:.2f} | {shape:.4f} "
+        f"| {focus} | {said} |"
     )
+    return Outcome(line, folder, micrometres == 0.0, scale, shape)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """Root mean squares of the scale error by recording, and mean shapes."""
+    lines = ["", "| recording | wrong file, % | exact, % | shape, % |", "|---|---|---|---|"]
+    for folder in dict.fromkeys(o.folder for o in outcomes):
+        mine = [o for o in outcomes if o.folder == folder]
+        wrong, exact = ([o.scale for o in mine if o.is_exact == kind] for kind in (False, True))
+        rms = ["–" if not part else f"{np.sqrt(np.mean(np.square(part))):.2f}" for part in (wrong, exact)]
+        lines.append(f"| {folder.name} | {rms[0]} | {rms[1]} | {np.mean([o.shape for o in mine]):.4f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -97,15 +123,19 @@ def main() -> None:
     parser.add_argument("--wrong", nargs="+", type=float, default=[-20.0, -10.0, 0.0, 10.0, 20.0])
     parser.add_argument("--calibrate", nargs="+", default=["focus"], choices=["focus", "off"])
     parser.add_argument("--jump", type=int)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     arguments = parser.parse_args()
     print(
         "| recording | wrong by, µm | --calibrate | path too long by, % | shape, % | focus found, µm | said |"
     )
     print("|---|---|---|---|---|---|---|")
-    for folder in arguments.recordings:
-        for micrometres in arguments.wrong:
-            for calibrate in arguments.calibrate:
-                print(row(folder, micrometres, calibrate, arguments.jump), flush=True)
+    every = product(arguments.recordings, arguments.wrong, arguments.calibrate, arguments.seeds)
+    outcomes = []
+    for folder, micrometres, calibrate, seed in every:
+        outcomes.append(judged(folder, micrometres, calibrate, arguments.jump, seed))
+        print(outcomes[-1].line, flush=True)
+    if len(arguments.seeds) > 1:
+        print(summary(outcomes))
 
 
 if __name__ == "__main__":

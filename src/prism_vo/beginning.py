@@ -20,6 +20,7 @@ MOST_BYTES = 128 << 20  # of raw and focused images
 
 KEYFRAMES_APART = 3  # between attempts to explain zones that fit nowhere by another focus
 TRIES = 3  # of these; then something covers the scene
+MORE = 2.0  # times the keyframes that a focus was found with: half of its variance at the most
 BETTER = 0.95  # of a residual, at the most, that speaks for another focus
 
 
@@ -36,21 +37,27 @@ class Fit:
     def is_better_than(self, first: Fit) -> bool:
         """Whether an attempt with another focus is better than the one with the first: it loses and covers nothing.
 
-        Where zones fitted nowhere, the whole image must fit better: a wrong focus leaves residuals 15 to 25 % larger
-        than the right one, while one that follows what really covers the scene makes them larger, or leaves them.
+        Where zones fit nowhere, in the first or in this one, the whole image must fit better: a wrong focus leaves
+        residuals 15 to 25 % larger than the right one, while one that follows what really covers the scene makes them
+        larger, or leaves them.
         """
-        if not self.keeps(first):
+        if not self._has_frames_of(first) or (first.is_covered and self.zones > first.zones):
             return False
-        return not first.is_covered or self.residual < BETTER * first.residual
+        fits_all = not first.is_covered and not self.is_covered
+        return fits_all or self.residual < BETTER * first.residual
 
     def keeps(self, other: Fit) -> bool:
-        """Whether it has all that another attempt has: frames, and zones that fit.
+        """Whether it has all that another attempt has: frames, and zones that fit, or else images that fit better.
 
         Of two attempts that are both better than the first, the later began with a focus nearer to the right one.
         """
-        if self.poses < other.poses or self.segments != other.segments:
+        if not self._has_frames_of(other):
             return False
-        return self.zones <= other.zones if other.is_covered else not self.is_covered
+        fit = self.zones <= other.zones if other.is_covered else not self.is_covered
+        return fit or self.residual < other.residual
+
+    def _has_frames_of(self, other: Fit) -> bool:
+        return self.poses >= other.poses and self.segments == other.segments
 
 
 @dataclass
@@ -62,6 +69,8 @@ class Beginning:
     is_whole: bool = True
     size: int = 0  # bytes
     refused: int = 0  # attempts that were no better
+    focus: float | None = None  # mm, that the run began again with
+    keyframes: int = 0  # that it was found with
 
     def add(self, frame: Frame) -> None:
         """One more; with too many of them the run cannot begin again."""
@@ -80,6 +89,14 @@ class Beginning:
     def may_try(self, keyframes: int) -> bool:
         """Whether so many keyframes are enough for one more attempt to explain zones that fit nowhere."""
         return self.is_whole and keyframes >= LEAST_KEYFRAMES + KEYFRAMES_APART * self.refused
+
+    def begun(self, focus: float, residuals: list[float]) -> None:
+        """The run began again with a focus (mm)."""
+        self.focus, self.residuals = focus, residuals
+
+    def may_improve(self, keyframes: int) -> bool:
+        """Whether a run that began again knows so much more now that the focus it began with may be another one."""
+        return self.is_whole and self.focus is not None and keyframes >= MORE * self.keyframes
 
     def refuse(self) -> None:
         """An attempt was no better; a later one knows more."""

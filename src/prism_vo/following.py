@@ -65,20 +65,20 @@ class Tools:
 class Following:
     """Follows the camera from the first frame on: all that is known of its path and of the scene."""
 
-    def __init__(self, tools: Tools, numbers: Array | None = None) -> None:
-        """``numbers`` of the camera, where they are known better than by its file."""
-        self.tools = tools
+    def __init__(self, tools: Tools, numbers: Array | None = None, held_for: int = 0) -> None:
+        """``numbers`` of the camera, where they are known better than by its file; ``held_for``: keyframes that its
+        focus was found with, and is held for."""
+        self.tools, self.held_for = tools, held_for
         self.camera, self.config, self.variant = tools.camera, tools.config, tools.variant
         self.sensor, self.view, self.watch = tools.sensor, tools.view, tools.watch
         self.tracker, self.selector, self.numbers = tools.tracker, tools.selector, numbers
         self.judge = Judge(partial(self.variant.measure, self.sensor), self.config.track.cutoff)
-        known = tools.known
+        known, self.segment = tools.known, -1
         self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
         self.reference: Reference | None = None
         self.motion = Motion()
         self.map = Map()
         self.places = self._new_places(tools.threads, known)
-        self.segment = -1
         self.segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
         self.last: FrameReport | None = None  # of the frame before
@@ -300,6 +300,8 @@ class Following:
         window = Window(self.view, self.config.window, model, first_id)
         if self.numbers is not None:
             begin_with(window, self.numbers)
+            if self.segment < 0:  # a later one sees other keyframes
+                window.held_for = max(window.held_for, self.held_for)
         return window
 
     def _new_places(self, threads: bool, known: KnownPlaces | None) -> Places | None:

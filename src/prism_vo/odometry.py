@@ -41,7 +41,9 @@ from prism_vo.variants import VARIANTS
 from prism_vo.window.report import MappingReport
 from prism_vo.window.window import Window
 
-ATTEMPTS = 3  # to begin again, each with the focus that the one before it ended with
+ATTEMPTS = (
+    3  # to begin again, each with the focus that the one before it ended with; one where it is but improved
+)
 
 
 class Odometry:
@@ -110,9 +112,10 @@ class Odometry:
             and self.window.focus_is_suspect
             and self.beginning.may_try(len(self.map.T_view_world))
         )
-        if self.beginning.is_whole and (doubtful or _wrong_from_the_start(report)):
+        wrong = doubtful or _wrong_from_the_start(report) or self._knows_better(report)
+        if self.beginning.is_whole and wrong:
             report = self._begin_again(report)
-        elif self.window.focus_is_settled or self.following.segments > 1:
+        elif (self.beginning.focus is None and self.window.focus_is_settled) or self.following.segments > 1:
             self.beginning.close()
         return replace(report, copy=self._is_copy)
 
@@ -142,10 +145,13 @@ class Odometry:
     def _lost(self, frame: Frame | UnreadableFrame, problem: str) -> FrameReport:
         return replace(self.following.lose(frame), problem=problem, copy=self._is_copy)
 
-    def _begin(self, numbers: Array) -> None:
-        """Nothing has been seen yet, but numbers of the camera are known better than by its file."""
+    def _begin(self, numbers: Array, held_for: int = 0) -> None:
+        """Nothing has been seen yet, but numbers of the camera are known better than by its file.
+
+        ``held_for``: keyframes that its focus was found with.
+        """
         self.selector.restart(self.config.seed)
-        self.following = Following(self.tools, numbers)
+        self.following = Following(self.tools, numbers, held_for)
         if self._store is not None:
             self.keep_in(self._store)
 
@@ -154,14 +160,14 @@ class Odometry:
 
         The best attempt stays, which may be the first one.
         """
-        answer, frames = report, self.beginning.frames
+        answer, frames, improves = report, self.beginning.frames, self.beginning.focus is not None
         best, random = self.following, self.selector.rng
         first = fits = self._fit_of(self.beginning.residuals)
-        for _ in range(ATTEMPTS):
+        for _ in range(1 if improves else ATTEMPTS):
             if self.places is not None:
                 self.places.collect()
             begun, mapping, residuals = self.window.latest_numbers, answer.mapping, []
-            self._begin(begun)
+            self._begin(begun, len(self.map.T_view_world))
             for before, frame in zip([None, *frames], frames):
                 copy = before is not None and is_copy(frame.source, before.source)
                 pyramid = self.tracker.pyramid(frame.focused.image)
@@ -169,18 +175,26 @@ class Odometry:
                 mapping = last.mapping or mapping
                 residuals += [] if last.track is None else [last.track.rms]
             fit = self._fit_of(residuals)
-            if not (fit.is_better_than(first) and fit.keeps(fits)):
+            if not (improves or fit.is_better_than(first)) or not fit.keeps(fits):
                 self.following, self.selector.rng = best, random
                 break
             answer = replace(last, mapping=_saying_so(mapping), seconds=self.watch.seconds())
             best, random, fits = self.following, self.selector.rng, fit
+            self.beginning.begun(float(begun[-1]), residuals)
             if self.window.focus_is_near(begun[-1]):
                 break
-        if answer is report:
+        self.beginning.keyframes = len(self.map.T_view_world)
+        if answer is report and not improves:
             self.beginning.refuse()
-        else:
-            self.beginning.close()
         return answer
+
+    def _knows_better(self, report: FrameReport) -> bool:
+        """Whether the focus that the run began again with has turned out to be another one."""
+        keyframes, focus = len(self.map.T_view_world), self.beginning.focus
+        if report.mapping is None or focus is None or not self.beginning.may_improve(keyframes):
+            return False
+        self.beginning.keyframes = keyframes
+        return not self.window.focus_is_near(focus)
 
     def _fit_of(self, residuals: list[float]) -> Fit:
         """How well the frames fit so far; ``residuals`` of their tracks."""

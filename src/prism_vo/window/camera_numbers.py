@@ -40,6 +40,9 @@ class WindowWithCamera(WindowContents):
         # the same, where something seems to cover the scene
         self.focus_suspected: FocusEstimate | None = None
         self.lens_sigma = np.zeros(0) if model.lens is None else model.lens.sigma.copy()
+        # keyframes that a focus which was found before is held for: what it was found with cannot tell it any better,
+        # but single keyframes move it by what they err, and first estimates would keep that
+        self.held_for = LEAST_KEYFRAMES - 1
         self.focus_since = first_id  # id of the first keyframe taken with the present focus
 
     @property
@@ -84,7 +87,7 @@ class WindowWithCamera(WindowContents):
                 self.focus_is_free = self.focus_has_moved = True
             case _:
                 stated = focus.known.stated and self.focus_watch.trusted
-                found_before = self.focus_has_moved and self.focus_watch.keyframes >= LEAST_KEYFRAMES
+                found_before = self.focus_has_moved and self.focus_watch.keyframes > self.held_for
                 self.focus_is_free = self.focus_is_free or stated or found_before
         return None
 

@@ -28,6 +28,7 @@ from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
 from prism_vo.window.leaving import choose_leaving
+from prism_vo.window.leaving_candidates import knowing_candidates
 from prism_vo.window.locate import Located, locate
 from prism_vo.window.marginalisation import absorb_keyframe, absorb_points, choose_points
 from prism_vo.window.refocus import seen_in
@@ -204,12 +205,18 @@ class Window(WindowWithCamera):
         return replace(found, scale=float(np.hypot(found.scale, unit)))
 
     def _marginalise_points(self, leaving: list[int]) -> FinishedPoints | None:
-        """Points of no more use go: into the prior and to the map if they know something, else nowhere."""
+        """Points of no more use go: into the prior and to the map if they know something, else nowhere.
+
+        Candidates of keyframes that leave go into the prior alone.
+        """
         which = choose_points(self.points, leaving, self.least_curvature())
         finished = None
         if which.worthy.any():
             finished = self.finished_points(which.worthy)
             absorb_points(self, self.points.take(which.worthy))
+        others = knowing_candidates(self, leaving)
+        if others is not None:
+            absorb_points(self, others)
         self.points = self.points.take(~which.gone)
         self.candidates = self.candidates.take(~np.isin(self.candidates.host, leaving))
         return finished
