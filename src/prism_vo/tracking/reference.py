@@ -72,7 +72,7 @@ class Reference:
             pixels,
             light,
             middle_level(pyramid[-1]),
-            pyramid[-1][..., 0],
+            pyramid[-1],
         )
 
     def place(self, frame: Frame, T_frame_ref: Array, brightness: Brightness) -> PosedFrame:

@@ -93,7 +93,7 @@ class Tracker:
 
     def turned(self, frame: Frame, reference: Reference) -> list[Array]:
         """A guess of T_frame_ref that no motion is needed for."""
-        return whole_turn(reference.coarsest, frame.pyramid[-1][..., 0], reference.planes[-1])
+        return whole_turn(reference.coarsest, frame.pyramid[-1], reference.planes[-1])
 
     def lights(self, frame: Frame, reference: Reference, predicted: Brightness) -> list[Brightness]:
         """Brightnesses to start from, the likeliest first."""

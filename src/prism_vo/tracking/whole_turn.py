@@ -23,9 +23,8 @@ def whole_turn(reference: Floats, image: Floats, plane: Pinhole) -> list[Array]:
     if min(float(np.ptp(reference)), float(np.ptp(image))) <= 0.0:
         return []
     window = cv2.createHanningWindow((plane.width, plane.height), cv2.CV_32F)
-    (right, down), _ = cv2.phaseCorrelate(
-        np.ascontiguousarray(reference, np.float32), np.ascontiguousarray(image, np.float32), window
-    )
+    # copies: OpenCV multiplies what it is given by the window
+    (right, down), _ = cv2.phaseCorrelate(reference.copy(), image.copy(), window)
     if not np.hypot(right, down) < LARGEST * plane.width:
         return []
     turn = np.array([-np.arctan(down / plane.focal), np.arctan(right / plane.focal), 0.0])
