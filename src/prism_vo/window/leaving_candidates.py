@@ -2,8 +2,8 @@
 """What candidates know whose keyframe leaves before they became points (docs/method.md, section 6).
 
 Nine tenths of them never do: the window has room for few points, spread over the newest keyframe. But each has a
-measured depth, and parallax in all keyframes of the window. Together they know focus and scale two to three times
-better than the points among them do, so they go into the prior as points do.
+measured depth, and parallax in all keyframes of the window. What is known of focus and scale hangs on the number of
+measured depths, so they go into the prior as points do.
 """
 
 from __future__ import annotations
