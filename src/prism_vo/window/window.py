@@ -19,7 +19,6 @@ from prism_vo.tracking.brightness import ZoneAgreement
 from prism_vo.tracking.reference import KeyframeDepth
 from prism_vo.types import PosedFrame, PosedImage
 from prism_vo.window.activation import Spacing, activate, at_scale_of
-from prism_vo.window.again import measured_again
 from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.camera_numbers import WindowWithCamera
 from prism_vo.window.conditional import ConditionalPoses
@@ -234,16 +233,7 @@ class Window(WindowWithCamera):
         new = seen_in(new, view, self.view)
         if self.model.scale_is_gauge:
             new = at_scale_of(self, new)
-        elif len(self.keyframes) > 1:
-            self._measure_again(new)
         self.candidates = self.candidates.joined(new.hosted_in(len(self.keyframes) - 1))
-
-    def _measure_again(self, new: Candidates) -> None:
-        """What the newest keyframe's depths say about points that are known already."""
-        usable = np.array([k.id >= self.focus_since for k in self.keyframes])[self.points.host]
-        here, variance = (self.view, self.plane, self.hosts), self.depth_variance(self.points)
-        power = self.model.variance_power
-        self.points = measured_again(*here, self.points, variance, usable, new, power)
 
     def start_with(self, which: Mask, inv_depth: Array, sigma: Array) -> None:
         """Some candidates of the first keyframe become points at once, at depths (N,) of which σ is known."""

@@ -12,7 +12,7 @@ from prism_vo.arrays import Array
 from prism_vo.compiled import njit
 from prism_vo.optics.camera import FocusedView
 from prism_vo.optics.focus import FocusModel
-from prism_vo.points.records import Candidates, Points
+from prism_vo.points.records import Points
 from prism_vo.window.state import State
 from prism_vo.window.system import System
 
@@ -124,7 +124,7 @@ def _differentiate_by_focus(inv_depth, information, in_sigmas, robust, first, sl
     return h, b
 
 
-def information_at_estimate(view: FocusedView, points: Points | Candidates, power: float) -> Array:
+def information_at_estimate(view: FocusedView, points: Points, power: float) -> Array:
     """1/σ²(ρ_v) of depth measurements where their points are believed to be, not where they were measured.
 
     The number of lenses that see a point and their squared baselines both fall with the stereo slope as h⁻², so
