@@ -19,7 +19,7 @@ from prism_vo.types import DecodedFrame, Frame
 from prism_vo.window import camera_numbers as camera_room
 from prism_vo.window.window import Window
 
-LITTLE = 0.001  # of scale: what is left where a run begins again, and not where it only rescales
+LITTLE = 0.0015  # of scale: what is left where a run begins again, and not where it only rescales
 
 
 def wrong_frames() -> list[DecodedFrame]:
