@@ -90,6 +90,17 @@ def _eliminate(cross, inverse, b_points, h, b):  # type: ignore[no-untyped-def]
             h[r, c] = h[c, r]
 
 
+@njit(nogil=True, cache=True)
+def _substitute(cross, variables, b_points, h_points, out):  # type: ignore[no-untyped-def]
+    """``−(b_p + C δ)/D`` of the points with positive curvature; a library's product may hang on where memory lies."""
+    for n in range(len(out)):
+        if h_points[n] > 0.0:
+            gradient = b_points[n]
+            for m in range(len(variables)):
+                gradient += cross[n, m] * variables[m]
+            out[n] = -gradient / h_points[n]
+
+
 @dataclass(frozen=True)
 class Step:
     """A proposed increment; ``ok`` is False when the system was not positive definite or not finite."""
@@ -118,7 +129,7 @@ def solve(system: NormalEquations, free: Mask, damping: float, least_curvature: 
         variables[free] = -scale * scipy.linalg.cho_solve(factor, scale * b)
     except (np.linalg.LinAlgError, ValueError):
         return Step(variables, np.zeros_like(h_points), ok=False)
-    gradient = system.b_points + system.h_cross @ variables
-    points = np.where(points_on, -gradient / np.where(points_on, h_points, 1.0), 0.0)
+    points = np.zeros(len(h_points))
+    _substitute(system.h_cross, variables, system.b_points, h_points, points)
     ok = bool(np.isfinite(variables).all() and np.isfinite(points).all())
     return Step(variables, points, ok, promised=-float(variables[free] @ b))
