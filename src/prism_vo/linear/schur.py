@@ -13,7 +13,6 @@ from prism_vo.compiled import njit
 from prism_vo.linear.scaling import jacobi_scale, scaled
 
 MIRRORED = 8  # rows of a block: what the elimination computes twice rather than test each entry
-TOGETHER = 48  # points that are eliminated at once: their rows, turned into columns, fit the fastest cache
 
 
 @dataclass
@@ -55,36 +54,26 @@ def eliminate_points(
     h, b = h.copy(), b.copy()
     usable = h_points > 0.0
     inverse = np.where(usable, 1.0 / np.where(usable, h_points, 1.0), 0.0)
-    _eliminate(h_cross, inverse, b_points, h, b)
+    _eliminate(np.ascontiguousarray(h_cross.T), inverse, b_points, h, b)
     return h, b
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _eliminate(cross, inverse, b_points, h, b):  # type: ignore[no-untyped-def]
-    """``cross`` (N, M): some points at a time, so that every entry is a product of two columns, which vectorises."""
-    count, size = cross.shape
-    some, weighted = np.zeros((size + 1, TOGETHER)), np.empty(TOGETHER)  # a row of zeros beside the last one
-    for first in range(0, count, TOGETHER):
-        number = min(TOGETHER, count - first)
-        for n in range(number):
-            for r in range(size):
-                some[r, n] = cross[first + n, r]
-        some[:, number:] = 0.0
-        for r in range(size):
+    """``cross`` (M, N): every entry is one long product of two rows, which vectorises."""
+    size, count = cross.shape
+    weighted = np.empty(count)
+    for r in range(size):
+        total = 0.0
+        for n in range(count):
+            weighted[n] = cross[r, n] * inverse[n]
+            total += weighted[n] * b_points[n]
+        b[r] -= total
+        for c in range(r // MIRRORED * MIRRORED, size):
             total = 0.0
-            for n in range(number):
-                weighted[n] = some[r, n] * inverse[first + n]
-                total += weighted[n] * b_points[first + n]
-            weighted[number:] = 0.0
-            b[r] -= total
-            for c in range(r // MIRRORED * MIRRORED, size, 2):  # two at a time share what they load
-                one, other = 0.0, 0.0
-                for n in range(TOGETHER):
-                    one += weighted[n] * some[c, n]
-                    other += weighted[n] * some[c + 1, n]
-                h[r, c] -= one
-                if c + 1 < size:
-                    h[r, c + 1] -= other
+            for n in range(count):
+                total += weighted[n] * cross[c, n]
+            h[r, c] -= total
     for r in range(size):  # mirror the blocks above the diagonal
         for c in range((r // MIRRORED) * MIRRORED):
             h[r, c] = h[c, r]
