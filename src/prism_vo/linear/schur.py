@@ -10,9 +10,8 @@ import scipy.linalg
 
 from prism_vo.arrays import Array, Mask
 from prism_vo.compiled import njit
+from prism_vo.linear.products import TILE, add_gram
 from prism_vo.linear.scaling import jacobi_scale, scaled
-
-MIRRORED = 8  # rows of a block: what the elimination computes twice rather than test each entry
 
 
 @dataclass
@@ -47,36 +46,25 @@ class NormalEquations:
 def eliminate_points(
     h: Array, b: Array, h_cross: Array, h_points: Array, b_points: Array
 ) -> tuple[Array, Array]:
-    """``H − Cᵀ D⁻¹ C`` and ``b − Cᵀ D⁻¹ b_p`` over the points with positive curvature.
-
-    A kernel of its own: a threaded matrix product would not give the same bytes on every machine.
-    """
-    h, b = h.copy(), b.copy()
-    usable = h_points > 0.0
-    inverse = np.where(usable, 1.0 / np.where(usable, h_points, 1.0), 0.0)
-    _eliminate(np.ascontiguousarray(h_cross.T), inverse, b_points, h, b)
-    return h, b
+    """``H − Cᵀ D⁻¹ C`` and ``b − Cᵀ D⁻¹ b_p`` over the points with positive curvature."""
+    count, size = h_cross.shape
+    columns = -(-(size + 1) // TILE) * TILE
+    whitened, product = np.zeros((count, columns)), np.zeros((columns, columns))
+    _whiten(h_cross, h_points, b_points, whitened)
+    add_gram(whitened, product)
+    return h - product[:size, :size], b - product[:size, size]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def _eliminate(cross, inverse, b_points, h, b):  # type: ignore[no-untyped-def]
-    """``cross`` (M, N): every entry is one long product of two rows, which vectorises."""
-    size, count = cross.shape
-    weighted = np.empty(count)
-    for r in range(size):
-        total = 0.0
-        for n in range(count):
-            weighted[n] = cross[r, n] * inverse[n]
-            total += weighted[n] * b_points[n]
-        b[r] -= total
-        for c in range(r // MIRRORED * MIRRORED, size):
-            total = 0.0
-            for n in range(count):
-                total += weighted[n] * cross[c, n]
-            h[r, c] -= total
-    for r in range(size):  # mirror the blocks above the diagonal
-        for c in range((r // MIRRORED) * MIRRORED):
-            h[r, c] = h[c, r]
+@njit(nogil=True, cache=True)
+def _whiten(cross, h_points, b_points, out):  # type: ignore[no-untyped-def]
+    """Rows of ``[C, b_p]`` over √D, so that both products are parts of one; nothing where there is no curvature."""
+    size = cross.shape[1]
+    for n in range(len(cross)):
+        if h_points[n] > 0.0:
+            per = 1.0 / np.sqrt(h_points[n])
+            for m in range(size):
+                out[n, m] = per * cross[n, m]
+            out[n, size] = per * b_points[n]
 
 
 @njit(nogil=True, cache=True)
