@@ -6,7 +6,7 @@ from central_differences import with_gradients
 from looked_up import look_up
 
 from prism_vo.arrays import Floats
-from prism_vo.bilinear import between_values
+from prism_vo.bilinear import EIGHT, add_eight, between_eight, between_values
 from prism_vo.compiled import njit
 
 WIDTH, HEIGHT = 13, 11
@@ -52,3 +52,35 @@ def test_the_gradient_of_a_plane_is_its_slope() -> None:
     y, x = np.mgrid[:20, :30].astype(np.float32)
     value, along, down = look_up(3.0 * x - 2.0 * y, np.array([7.25]), np.array([11.5]))
     assert (value[0], along[0], down[0]) == (3.0 * 7.25 - 2.0 * 11.5, 3.0, -2.0)
+
+
+@njit()
+def _look_up_eights(
+    flat: Floats, width: int, pixel: np.ndarray, work: Floats, sums: Floats, base: int
+) -> None:
+    count = len(pixel)
+    x, y, weight, out = np.uint64(0), np.uint64(count), np.uint64(2 * count), np.uint64(3 * count)
+    for n in range(0, count, EIGHT):
+        k = np.uint64(n)
+        between_eight(flat, np.uint64(base), np.uint64(width), pixel, work, k, x, y, out)
+        add_eight(sums, k, flat, np.uint64(base), np.uint64(width), pixel, work, k, x, y, weight)
+
+
+def test_eight_values_at_once_are_those_of_one_after_the_other() -> None:
+    rng = np.random.default_rng(2)
+    image = rng.uniform(-50.0, 255.0, (HEIGHT, WIDTH)).astype(np.float32)
+    count, base = 5 * EIGHT, WIDTH + 2  # pixels are counted from one of the image
+    x, y = rng.uniform(2.0, WIDTH - 1.1, count), rng.uniform(1.0, HEIGHT - 1.1, count)
+    x[:2], y[:2] = (2.0, WIDTH - 1.01), (1.0, HEIGHT - 1.01)
+    pixel = (y.astype(np.int32) * WIDTH + x.astype(np.int32) - base).clip(0).astype(np.int32)
+    column, row = (pixel + base) % WIDTH, (pixel + base) // WIDTH
+    u, v, weight = (rng.random(count) for _ in range(3))
+    work = np.concatenate([u, v, weight, np.full(count, np.nan)]).astype(np.float32)
+    before = rng.random(count).astype(np.float32)
+    sums = before.copy()
+    inside = column < WIDTH - 1
+    _look_up_eights(np.append(image.ravel(), np.zeros(WIDTH, np.float32)), WIDTH, pixel, work, sums, base)
+    true = interpolated(image[..., None], np.where(inside, column + u, 0.0), row + v)[:, 0]
+    assert inside.sum() > 30
+    np.testing.assert_allclose(work[3 * count :][inside], true[inside], atol=2e-4)
+    np.testing.assert_allclose(sums[inside], (before + true * weight)[inside], atol=2e-4)

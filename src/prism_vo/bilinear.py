@@ -18,7 +18,9 @@ from prism_vo.kernel_cache import settings
 
 LANES = 4  # pixels of a row that a gradient between two of them needs
 ROWS = 4
+EIGHT = 8  # values that are read at once
 FLOAT_BYTES = 4
+UINT = types.uint64
 FAST = ("fast",)  # multiply and add in one instruction
 
 if settings.DISABLE_JIT:
@@ -28,6 +30,34 @@ if settings.DISABLE_JIT:
         upper, lower = (flat[int(at) + row * int(below) :][:2] for row in range(2))
         left, right = upper + y * (lower - upper)
         return left + x * (right - left)
+
+    def between_eight(
+        flat: Any, base: Any, below: Any, pixel: Any, work: Any, k: Any, x: Any, y: Any, out: Any
+    ) -> None:
+        """See below; where nothing is compiled."""
+        for n in range(int(k), int(k) + EIGHT):
+            at = int(base) + int(pixel[n])
+            work[int(out) + n] = between_values(flat, at, below, work[int(x) + n], work[int(y) + n])
+
+    def add_eight(
+        sums: Any,
+        to: Any,
+        flat: Any,
+        base: Any,
+        below: Any,
+        pixel: Any,
+        work: Any,
+        k: Any,
+        x: Any,
+        y: Any,
+        weight: Any,
+    ) -> None:
+        """See below; where nothing is compiled."""
+        for n in range(EIGHT):
+            m = int(k) + n
+            at = int(base) + int(pixel[m])
+            value = between_values(flat, at, below, work[int(x) + m], work[int(y) + m])
+            sums[int(to) + n] += value * work[int(weight) + m]
 
     def with_gradient(flat: Any, at: Any, below: Any, x: Any, y: Any) -> Any:
         """See below; where nothing is compiled."""
@@ -55,6 +85,104 @@ else:
             return _towards(builder, left, right, x)
 
         return types.float32(flat, types.uint64, types.uint64, types.float32, types.float32), generate
+
+    @intrinsic
+    def between_eight(
+        _: Any, flat: Any, base: Any, below: Any, pixel: Any, work: Any, k: Any, x: Any, y: Any, out: Any
+    ) -> Any:
+        """Eight values at once: ``work[out + k + n]`` is that at the fractions ``work[x + k + n]``, ``work[y + k + n]``
+        beyond ``flat[base + pixel[k + n]]``, n < 8.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data, base, below, pixel, work, k, x, y, out = _pointers(context, builder, signature, arguments)
+            value = _eight_values(
+                builder, data, (base, below), builder.gep(pixel, [k]), _rows(builder, work, k, (x, y))
+            )
+            _store(builder, value, builder.gep(work, [builder.add(out, k)]))
+            return context.get_dummy_value()
+
+        return types.none(flat, UINT, UINT, pixel, work, UINT, UINT, UINT, UINT), generate
+
+    @intrinsic
+    def add_eight(
+        _: Any,
+        sums: Any,
+        to: Any,
+        flat: Any,
+        base: Any,
+        below: Any,
+        pixel: Any,
+        work: Any,
+        k: Any,
+        x: Any,
+        y: Any,
+        weight: Any,
+    ) -> Any:
+        """The values of :func:`between_eight`, times ``work[weight + k + n]``, are added to ``sums[to + n]``, n < 8."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            sums, to, data, base, below, pixel, work, k, x, y, weight = _pointers(
+                context, builder, signature, arguments
+            )
+            x, y, weight = _rows(builder, work, k, (x, y, weight))
+            value = _eight_values(builder, data, (base, below), builder.gep(pixel, [k]), (x, y))
+            weighted = builder.fmul(value, weight, flags=FAST)
+            before = _load(builder, sums, to, EIGHT)
+            _store(builder, builder.fadd(before, weighted, flags=FAST), builder.gep(sums, [to]))
+            return context.get_dummy_value()
+
+        return types.none(sums, UINT, flat, UINT, UINT, pixel, work, UINT, UINT, UINT, UINT), generate
+
+    def _pointers(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+        """Arrays as pointers to their first number, numbers as they are."""
+        return [
+            context.make_array(kind)(context, builder, given).data if isinstance(kind, types.Array) else given
+            for kind, given in zip(signature.args, arguments)
+        ]
+
+    def _rows(builder: Any, work: Any, k: Any, starts: Any) -> list[Any]:
+        """Eight numbers each, from the place k of rows that begin at ``starts``."""
+        return [_load(builder, work, builder.add(start, k), EIGHT) for start in starts]
+
+    def _eight_values(builder: Any, data: Any, image: Any, pixel: Any, fractions: Any) -> Any:
+        """Two loads of two neighbours for each value, turned into the four corners of all eight."""
+        ir, (base, below), (x, y) = cgutils.ir, image, fractions
+        whole = ir.VectorType(ir.IntType(32), EIGHT)
+        at = builder.load(builder.bitcast(pixel, whole.as_pointer()), align=FLOAT_BYTES)
+        upper, lower = [], []
+        for n in range(EIGHT):
+            offset = builder.zext(builder.extract_element(at, cgutils.int32_t(n)), ir.IntType(64))
+            place = builder.add(base, offset)
+            upper.append(_load(builder, data, place, 2))
+            lower.append(_load(builder, data, builder.add(place, below), 2))
+        (upper_left, upper_right), (lower_left, lower_right) = (
+            _by_twos(builder, row) for row in (upper, lower)
+        )
+        left, right = (
+            _towards(builder, upper_left, lower_left, y),
+            _towards(builder, upper_right, lower_right, y),
+        )
+        return _towards(builder, left, right, x)
+
+    def _by_twos(builder: Any, pairs: list[Any]) -> list[Any]:
+        """All first numbers of eight pairs, and all second ones."""
+        ir = cgutils.ir
+        low, high = (_joined(builder, pairs[half : half + 4]) for half in (0, 4))
+        every_second = [[first + 2 * n for n in range(EIGHT)] for first in (0, 1)]
+        kind = ir.VectorType(cgutils.int32_t, EIGHT)
+        return [builder.shuffle_vector(low, high, ir.Constant(kind, mask)) for mask in every_second]
+
+    def _store(builder: Any, vector: Any, pointer: Any) -> None:
+        builder.store(vector, builder.bitcast(pointer, vector.type.as_pointer()), align=FLOAT_BYTES)
+
+    def _joined(builder: Any, vectors: list[Any]) -> Any:
+        """Vectors of the same length, one after the other."""
+        while len(vectors) > 1:
+            lanes = 2 * vectors[0].type.count
+            mask = cgutils.ir.Constant(cgutils.ir.VectorType(cgutils.int32_t, lanes), list(range(lanes)))
+            vectors = [builder.shuffle_vector(a, b, mask) for a, b in zip(vectors[::2], vectors[1::2])]
+        return vectors[0]
 
     @intrinsic
     def with_gradient(_: Any, flat: Any, at: Any, below: Any, x: Any, y: Any) -> Any:

@@ -8,14 +8,15 @@ With slopes, the outermost samples are neighbours only: their own sums are not c
 The lenses come in a fixed order whatever the samples, so a point and a whole image get the same sums.
 
 Two kernels do the same with the steps of :mod:`~prism_vo.lightfield.sample_steps`: :func:`_sum_tile` for the few
-samples about one point (TILE columns), :func:`_sum_block` for many. The loops of a tile run over all samples in
-multiples of LANES, so none is left for a slow remainder; for a block that would be mostly waste.
+samples about one point (TILE columns, with slopes), :func:`_sum_block` for many. The loops of a tile run over all
+samples in multiples of LANES, so none is left for a slow remainder; for a block that would be mostly waste.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from prism_vo.bilinear import EIGHT, between_eight
 from prism_vo.compiled import njit
 from prism_vo.lightfield.geometry import JACOBIAN_XX, JACOBIAN_XY, JACOBIAN_YX, JACOBIAN_YY
 from prism_vo.lightfield.nearby import (
@@ -56,6 +57,8 @@ from prism_vo.lightfield.workspace import (
     VALUE,
     WEIGHT,
     WEIGHTED,
+    U,
+    V,
     whole_lanes,
 )
 
@@ -68,7 +71,7 @@ def accumulate(image, lenses, overlay, grid, workspace):  # type: ignore[no-unty
 
     ``image``: :class:`MatchingImage`; ``lenses``: :class:`NearbyLenses`; ``overlay``: :class:`Overlay`.
     """
-    if workspace.tile_columns > 0 and (grid.nx == TILE or not overlay.with_slope):
+    if workspace.tile and grid.nx == TILE:
         _sum_tile(image, lenses, overlay, grid, workspace)
     else:
         _sum_block(image, lenses, overlay, grid, workspace)
@@ -80,36 +83,35 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
     f32, size = np.float32, np.uint64
     raw, work, pixel = image.pixels.ravel(), workspace.work, workspace.pixel
     parameters, cells, nx, ny = lenses.parameters, lenses.cells, grid.nx, grid.ny
-    stride, with_slope = overlay.stride, overlay.with_slope
+    stride = overlay.stride
     width32, width = np.int32(image.pixels.shape[1]), size(image.pixels.shape[1])
     zero, offset, far_out, fine = f32(0.0), f32(GREY_OFFSET), f32(OUTSIDE), f32(STEPS_A_PIXEL)
     by = in_float32(image, overlay, grid)
     step, reach = by.step, by.reach
     rim = f32(overlay.radius * (1.0 - ROUNDING_SHARE))
     samples = whole_lanes(nx * ny)
-    for s in range(SUMS if with_slope else COST_SUMS):
+    for s in range(SUMS):
         work[s * STRIDE + PAD : s * STRIDE + PAD + samples] = zero
-    rind = step if with_slope else zero  # the outer samples are there for gradients alone
     for n in range(lenses.in_use):
         shift_x, shift_y = parameters[n, SHIFT_X] * by.inv_slope, parameters[n, SHIFT_Y] * by.inv_slope
         home_x = parameters[n, CENTRE_X] + shift_x - by.left
         home_y = parameters[n, CENTRE_Y] + shift_y - by.top
-        beside_x = max(abs(home_x - by.half_x) - by.half_x + rind, zero)
-        beside_y = max(abs(home_y - by.half_y) - by.half_y + rind, zero)
+        # the outer samples are there for gradients alone
+        beside_x = max(abs(home_x - by.half_x) - by.half_x + step, zero)
+        beside_y = max(abs(home_y - by.half_y) - by.half_y + step, zero)
         if beside_x * beside_x + beside_y * beside_y >= reach * reach:
             continue
         if stride > 1 and (cells[n, LENS_I] % stride != 0 or cells[n, LENS_J] % stride != 0):
             continue
         row0 = int(np.ceil((home_y - reach) * by.inv_step))
         row1 = int(np.floor((home_y + reach) * by.inv_step))
-        col0 = int(np.ceil((home_x - reach) * by.inv_step))
-        col1 = int(np.floor((home_x + reach) * by.inv_step))
         # a row more to each side: neighbours for gradients
         first = max(0, (row0 - 1) * nx) // LANES * LANES + PAD
         last = min(samples, whole_lanes((row1 + 2) * nx)) + PAD
-        row0, row1, col0, col1 = max(row0, 0), min(row1, ny - 1), max(col0, 0), min(col1, nx - 1)
+        row0, row1 = max(row0, 0), min(row1, ny - 1)
         base = size(STEPS_A_PIXEL) * (size(cells[n, PIXEL_Y]) * width + size(cells[n, PIXEL_X]))
         fx, fy = fine * parameters[n, OFFSET_X], fine * parameters[n, OFFSET_Y]
+        home = np.int32(fy) * width32 + np.int32(fx)
         xx, xy = fine * parameters[n, JACOBIAN_XX], fine * parameters[n, JACOBIAN_XY]
         yx, yy = fine * parameters[n, JACOBIAN_YX], fine * parameters[n, JACOBIAN_YY]
         for t in range(first, last):
@@ -118,10 +120,11 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
             work[k + WEIGHT] = weight_at((rx * rx + ry * ry) * by.inv_radius2, by.fall)
             work[k + INSIDE] = rim - max(abs(rx), abs(ry))
             aim(work, pixel, k, fx + xx * rx + xy * ry, fy + yx * rx + yy * ry, width32)
-        for row in range(row0, row1 + 1):  # memory is read only where the lens is
-            for t in range(row * nx + col0, row * nx + col1 + 1):
-                k = size(t + PAD)
-                read_sample(work, k, raw, base + size(np.uint32(pixel[k])), width)
+            pixel[k] = (
+                pixel[k] if work[k + INSIDE] > zero else home
+            )  # all are read, also those beside the lens
+        for t in range(row0 * nx + PAD, (row1 + 1) * nx + PAD, EIGHT):
+            between_eight(raw, base, width, pixel, work, size(t), U, V, VALUE)
         for t in range(first, last):
             k = size(t)
             value = work[k + VALUE]
@@ -131,8 +134,6 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
             add_cost(work, k, weight, weight * value, value)
             work[k + WEIGHT] = weight
             work[k + VALUE] = value
-        if not with_slope:
-            continue
         from_x, from_y = shift_x - home_x, shift_y - home_y
         for t in range(first, last):
             k = size(t)

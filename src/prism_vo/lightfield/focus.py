@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
-from prism_vo.bilinear import between_values
+from prism_vo.bilinear import EIGHT, add_eight
 from prism_vo.compiled import njit
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import (
@@ -50,25 +50,34 @@ class Layout(NamedTuple):
 
 
 class Disc(NamedTuple):
-    """The TF pixels that a micro-image may lie over, counted from the one nearest to its middle, row by row."""
+    """The TF pixels that a micro-image may lie over, counted from the one nearest to its middle, row by row.
+
+    Each row has a multiple of EIGHT: those that are too many are so far away that they count nothing.
+    """
 
     column: Floats  # (N,)
     row: Floats  # (N,)
     row_start: NDArray[np.int64]  # (2 reach + 2,): where a row begins, and the end
-    place: NDArray[np.int64]  # (N,): from the pixel in the middle, in memory
+    place: NDArray[np.int64]  # (N / EIGHT,): of the first of eight, from the pixel in the middle, in memory
     reach: int  # rows and columns to each side
+    beside: int  # columns of spare room that the image needs to each side
 
     @classmethod
     def of(cls, radius: float, width: int) -> Disc:
         """For a radius in TF pixels, on an image that is ``width`` wide and has room for lenses beside it."""
         reach = int(np.ceil(radius + NEAREST))
-        row, column = np.mgrid[-reach : reach + 1, -reach : reach + 1]
-        beside = [np.maximum(np.abs(x) - NEAREST, 0.0) for x in (row, column)]
-        inside = np.hypot(*beside) < radius
-        row, column = row[inside], column[inside]
-        place = row * (width + 4 * reach) + column
+        rows, columns = [], []
+        for y in range(-reach, reach + 1):
+            across = np.sqrt(max(radius**2 - max(abs(y) - NEAREST, 0.0) ** 2, 0.0)) + NEAREST
+            first = int(np.ceil(-across))
+            number = -(-(2 * -first + 1) // EIGHT) * EIGHT
+            columns.append(np.arange(first, first + number))
+            rows.append(np.full(number, y))
+        row, column = np.concatenate(rows), np.concatenate(columns)
+        beside = 2 * reach + EIGHT
+        place = (row * (width + 2 * beside) + column)[::EIGHT]
         row_start = np.searchsorted(row, np.arange(-reach, reach + 2))
-        return cls(column.astype(np.float32), row.astype(np.float32), row_start, place, reach)
+        return cls(column.astype(np.float32), row.astype(np.float32), row_start, place.copy(), reach, beside)
 
 
 class FocusTable:
@@ -113,7 +122,7 @@ class FocusTable:
         return image
 
     def _splat(self, raw: Floats, norm: Floats) -> Floats:
-        beside = 2 * self._disc.reach
+        beside = self._disc.beside
         sums = np.zeros((len(norm), norm.shape[1] + 2 * beside), np.float32)
         out = np.empty_like(norm)
 
@@ -129,18 +138,18 @@ class FocusTable:
 def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped-def]
     """Add every lens's share to TF rows [first, last); lenses in fixed order, so bands do not change a bit.
 
-    ``out``: ``disc.reach`` columns wider to each side, twice. A lens goes through two loops over the pixels of the disc
+    ``out``: ``disc.beside`` columns wider to each side. A lens goes through two loops over the pixels of the disc
     (positions and weights, then memory): the first vectorises, which it would not row by row.
     """
     f32, size, zero, one = np.float32, np.uint64, np.float32(0.0), np.float32(1.0)
     lenses, radius, border, scale, slope = layout
-    column, line, row_start, place, n = disc
+    column, line, row_start, place, n, beside = disc
     width32, width = np.int32(raw.shape[1]), size(raw.shape[1])
     flat, sums = raw.ravel(), out.ravel()
     step, inv_r2 = f32(scale * slope), f32(1.0 / (radius * radius))
     offset = 0.5 * scale - 0.5  # raw coordinate of TF pixel 0
     room = len(column) + REGISTER
-    v, weight = size(room), size(2 * room)  # where they begin in the working array
+    u, v, weight = size(0), size(room), size(2 * room)  # where they begin in the working array
     work, pixel = np.empty(3 * room, np.float32), np.empty(room, np.int32)
     for m in range(lenses.shape[0]):
         cx, cy = lenses[m, STEREO_X], lenses[m, STEREO_Y]
@@ -149,7 +158,7 @@ def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped
         home_y = (cy + (iy - cy) / slope - offset) / scale
         home_column, home_row = int(np.rint(home_x)), int(np.rint(home_y))
         above, below = max(first - home_row, -n), min(last - 1 - home_row, n)
-        if above > below or home_column < -n or home_column > out.shape[1] - 3 * n - 1:
+        if above > below or home_column < -n or home_column > out.shape[1] - 2 * beside + n - 1:
             continue
         begin, end = row_start[above + n], row_start[below + n + 1]
         measured_x, measured_y = lenses[m, MEASURED_X], lenses[m, MEASURED_Y]
@@ -169,8 +178,7 @@ def _splat_rows(layout, disc, raw, first, last, out):  # type: ignore[no-untyped
             taper = max(one - (rx * rx + ry * ry) * inv_r2, zero)
             pixel[k] = y * width32 + x if taper > zero else home
             work[k + weight] = taper * taper
-        target = size(home_row * out.shape[1] + home_column + 2 * n)  # modulo 2⁶⁴ where negative
-        for t in range(begin, end):
-            k = size(t)
-            value = between_values(flat, base + size(np.uint32(pixel[k])), width, work[k], work[k + v])
-            sums[target + size(place[k])] += value * work[k + weight]
+        target = size(home_row * out.shape[1] + home_column + beside)  # modulo 2⁶⁴ where negative
+        for t in range(begin, end, EIGHT):
+            to = target + size(place[size(t // EIGHT)])
+            add_eight(sums, to, flat, base, width, pixel, work, size(t), u, v, weight)

@@ -53,19 +53,20 @@ def search_ladder(geometry: StereoGeometry) -> SearchLadder:
 
     One rung lies outside the range on either side: a minimum has neighbours.
     """
-    rungs: list[tuple[float, float, float]] = []
-    slope, beyond = geometry.slope_near, 0
-    while beyond < 2:
+
+    def radius_at(slope: float) -> float:
         full = float(lenses_per_sample(geometry, geometry.radius, slope))
-        radius = geometry.radius * min(1.0, np.sqrt(SEARCH_LENSES / full))
-        step = 1.0 + SEARCH_SHIFT_PX / radius
-        share = (radius / geometry.radius) ** 4  # lenses times squared baselines
-        if not rungs:
-            rungs.append((slope / step, radius, share))
-        rungs.append((slope, radius, share))
-        beyond += slope >= geometry.slope_far
-        slope *= step
-    return SearchLadder(*np.array(rungs).T.copy())
+        return float(geometry.radius * min(1.0, np.sqrt(SEARCH_LENSES / full)))
+
+    slopes = [
+        geometry.slope_near / (1.0 + SEARCH_SHIFT_PX / radius_at(geometry.slope_near)),
+        geometry.slope_near,
+    ]
+    while slopes[-2] < geometry.slope_far:
+        slopes.append(slopes[-1] * (1.0 + SEARCH_SHIFT_PX / radius_at(slopes[-1])))
+    radius = np.array([radius_at(slope) for slope in slopes])
+    share = (radius / geometry.radius) ** 4  # lenses times squared baselines
+    return SearchLadder(np.array(slopes), radius, share)
 
 
 def lenses_per_sample(geometry: StereoGeometry, radius: ArrayLike, slope: ArrayLike) -> Array:

@@ -17,12 +17,12 @@ from prism_vo.lightfield.matching import STEPS_WALKED, RefineScratch, refine, re
 from prism_vo.lightfield.nearby import Area, LensRoom, gather_lenses, lens_room
 from prism_vo.lightfield.records import MatchTables, SampleGrid
 from prism_vo.lightfield.search import (
-    SEARCH_SIDE,
     SEARCH_WINDOW,
     SearchScratch,
     search,
     search_scratch,
 )
+from prism_vo.lightfield.search_point import no_point_search, point_search
 from prism_vo.lightfield.workspace import new_workspace
 
 POINT_NODES = 2  # a side, about a point that lies between them
@@ -39,7 +39,8 @@ class Scratch(NamedTuple):
 
 def point_scratch(tables: MatchTables) -> Scratch:
     """For :func:`measure_points`."""
-    searching = search_scratch(new_workspace(SEARCH_SIDE), len(tables.search_ladder.slope), 1)
+    ladder = tables.search_ladder
+    searching = search_scratch(new_workspace(0), ladder, 1, point_search(ladder))
     columns = POINT_NODES + 2 * tables.sampling.window + 2
     refining = refine_scratch(new_workspace(columns), len(tables.ladder.slope), POINT_NODES, 1)
     return Scratch(searching, refining, lens_room(tables.lenses))
@@ -50,7 +51,7 @@ def block_scratch(tables: MatchTables, block: int) -> Scratch:
     sampling, workspace = tables.sampling, new_workspace(0)
     search_nodes = int(sampling.scale * (block - 1) / sampling.search_pitch) + NODES_BEYOND
     nodes = int(sampling.scale * (block - 1) / sampling.pitch) + NODES_BEYOND
-    searching = search_scratch(workspace, len(tables.search_ladder.slope), search_nodes)
+    searching = search_scratch(workspace, tables.search_ladder, search_nodes, no_point_search())
     refining = refine_scratch(workspace, len(tables.ladder.slope), nodes, block)
     return Scratch(searching, refining, lens_room(tables.lenses))
 

@@ -15,16 +15,21 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array, Floats
 from prism_vo.compiled import njit
 from prism_vo.lightfield.accumulate import accumulate
+from prism_vo.lightfield.ladders import SearchLadder
 from prism_vo.lightfield.records import Overlay, SampleGrid
+from prism_vo.lightfield.search_point import (
+    LEAST_REDUNDANCY,
+    LEAST_WEIGHT,
+    NOTHING,
+    SEARCH_SIDE,
+    SEARCH_WINDOW,
+    PointSearch,
+    search_at_point,
+)
 from prism_vo.lightfield.workspace import PAD, W2, WI, WIDEST, WII, W, Workspace, whole_lanes
 
-SEARCH_WINDOW = 2  # nodes to each side
-SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
 RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost …
 VALLEY_SIGMAS = 2.0  # … and the slopes beside the best one: noise alone has valleys, too
-NOTHING = np.float32(1e30)  # cost where too few lenses overlap
-LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
-LEAST_WEIGHT = 1e-6  # divides sums of no weight at all, which are zero
 LEAST_BEND = 1e-9  # grey²: divides where three costs are equal
 
 
@@ -37,10 +42,14 @@ class SearchScratch(NamedTuple):
     freedom: Floats  # (K, my, mx): its degrees of freedom
     best: Array  # (my, mx): slope of least cost; NaN where lenses are too few or the minimum says nothing
     rungs: NDArray[np.int64]  # (my, mx): rung of the refinement's ladder below the best slope; −1: none
+    at_point: PointSearch  # for one node
 
 
-def search_scratch(workspace: Workspace, rungs: int, nodes: int) -> SearchScratch:
+def search_scratch(
+    workspace: Workspace, ladder: SearchLadder, nodes: int, at_point: PointSearch
+) -> SearchScratch:
     """For nodes × nodes nodes → :class:`SearchScratch`."""
+    rungs = len(ladder.slope)
     return SearchScratch(
         workspace,
         np.zeros((2, WIDEST), np.float32),
@@ -48,6 +57,7 @@ def search_scratch(workspace: Workspace, rungs: int, nodes: int) -> SearchScratc
         np.zeros((rungs, nodes, nodes), np.float32),
         np.zeros((nodes, nodes)),
         np.zeros((nodes, nodes), np.int64),
+        at_point,
     )
 
 
@@ -58,15 +68,18 @@ def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-de
     ``tables``: :class:`MatchTables`; ``nodes``: :class:`SampleGrid`, raw px from the corner of ``lenses``.
     """
     slopes, radii, shares = tables.search_ladder
-    workspace, columns, cost, freedom, best, _ = scratch
+    workspace, columns, cost, freedom, best, _, at_point = scratch
     work, w = workspace.work, SEARCH_WINDOW
     mx, my = nodes.nx + 2 * w, nodes.ny + 2 * w
     samples = SampleGrid(nodes.x0 - w * nodes.step, nodes.y0 - w * nodes.step, nodes.step, mx, my)
-    for rung in range(len(slopes)):
-        overlay = Overlay(slopes[rung], radii[rung], 1, False)
-        accumulate(image, lenses, overlay, samples, workspace)
-        _residuals(work, mx * my)
-        _window_costs(work, nodes, columns, rung, cost, freedom)
+    if at_point.rungs > 0:
+        search_at_point(image, lenses, tables.search_ladder, nodes, at_point, cost[:, 0, 0], freedom[:, 0, 0])
+    else:
+        for rung in range(len(slopes)):
+            overlay = Overlay(slopes[rung], radii[rung], 1, False)
+            accumulate(image, lenses, overlay, samples, workspace)
+            _residuals(work, mx * my)
+            _window_costs(work, nodes, columns, rung, cost, freedom)
     _choose(slopes, shares, cost, freedom, tables.refine_limit, best[: nodes.ny, : nodes.nx])
 
 

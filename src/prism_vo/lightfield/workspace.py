@@ -45,17 +45,16 @@ class Workspace(NamedTuple):
 
     work: Floats  # (ROWS · STRIDE,)
     pixel: Integers  # (STRIDE,): where a sample reads the image, counted from one near its lens
-    tile_columns: int  # of the tiles it was made for; 0: for blocks
+    tile: bool  # for tiles; else for blocks
 
 
 def new_workspace(columns: int) -> Workspace:
-    """``columns``: of tiles, or 0 for blocks; what is wider than a tile goes the way of blocks."""
+    """``columns``: of the samples about a point, if they are to be a tile; all others go the way of blocks."""
     work = np.zeros(ROWS * STRIDE, np.float32)
-    tile_columns = columns if columns <= TILE else 0
-    if tile_columns > 0:
+    if columns == TILE:
         n = np.arange(TILE * TILE)
-        work[n + (PAD + int(COLUMN))], work[n + (PAD + int(ROW))] = n % columns, n // columns
-    return Workspace(work, np.zeros(STRIDE, np.int32), tile_columns)
+        work[n + (PAD + int(COLUMN))], work[n + (PAD + int(ROW))] = n % TILE, n // TILE
+    return Workspace(work, np.zeros(STRIDE, np.int32), columns == TILE)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
