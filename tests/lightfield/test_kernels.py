@@ -51,7 +51,7 @@ class Overlaid:
 
     def sums(self, grid: SampleGrid, tile_columns: int = 0, with_slope: bool = True) -> np.ndarray:
         """(SUMS, samples), of the kernel for tiles ``tile_columns`` wide, or of the one for blocks (0)."""
-        workspace = rows.new_workspace(tile_columns)
+        workspace = rows.workspace_for(tile_columns)
         overlay = self.overlay._replace(with_slope=with_slope)
         accumulate(self.image, self.lenses, overlay, grid, workspace)
         samples = grid.nx * grid.ny

@@ -12,7 +12,7 @@ from prism_vo.lightfield.matching import Between, _straightened
 from prism_vo.lightfield.nearby import Area, gather_lenses, lens_grid, lens_room
 from prism_vo.lightfield.records import Overlay, SampleGrid
 from prism_vo.lightfield.score import CHANNELS, FREEDOM, SCORE, score
-from prism_vo.lightfield.workspace import new_workspace
+from prism_vo.lightfield.workspace import workspace_for
 
 FIRST_NODE = Between(0, 0, *np.float32([1.0, 0.0, 0.0, 0.0]))
 GRID = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
@@ -50,7 +50,7 @@ def test_straightened_score_is_straight() -> None:
     image, grid = decoder.matching_image(field.raw)._replace(fall=0.0), lens_grid(geometry)
     found = matcher.points(image, GRID)
     step = matcher.ladder.slope[1] / matcher.ladder.slope[0] - 1.0
-    pitch, room, workspace = matcher.sampling.pitch, lens_room(grid), new_workspace(2 * window + 4)
+    pitch, room, workspace = matcher.sampling.pitch, lens_room(grid), workspace_for(2 * window + 4)
     straight, bent = [], []
     for (x, y), slope in zip(GRID[np.isfinite(found.slope)], found.slope[np.isfinite(found.slope)]):
         centre = matcher.sampling.scale * (np.array([x, y]) + 0.5) - 0.5

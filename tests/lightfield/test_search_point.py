@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search about one point, all rungs at once, against the search rung by rung that blocks use."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from camera_model import raw_from_tf
@@ -9,14 +11,14 @@ from test_kernels import FALL, geometry_of, noise_image
 from prism_vo.config import DecodeConfig
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.ladders import SearchLadder, lenses_per_sample, search_ladder
+from prism_vo.lightfield.ladders import MOST_RUNGS, lenses_per_sample, search_ladder
 from prism_vo.lightfield.matcher import Matcher
 from prism_vo.lightfield.nearby import Area, gather_lenses, lens_room
 from prism_vo.lightfield.records import MatchingImage, SampleGrid
 from prism_vo.lightfield.sample_steps import OUTSIDE, STEPS_A_PIXEL
 from prism_vo.lightfield.search import search, search_scratch
-from prism_vo.lightfield.search_point import MOST_RUNGS, NOTHING, no_point_search, point_search
-from prism_vo.lightfield.workspace import new_workspace
+from prism_vo.lightfield.search_point import NOTHING, point_search
+from prism_vo.lightfield.workspace import block_workspace
 
 
 def costs(
@@ -27,8 +29,7 @@ def costs(
     tables, ladder = matcher._tables(0.0), search_ladder(geometry)
     border = STEPS_A_PIXEL * raw_border(geometry)
     padded = np.pad(np.where(image > 0, image, OUTSIDE), border, constant_values=OUTSIDE)
-    space = point_search(ladder) if at_once else no_point_search()
-    scratch = search_scratch(new_workspace(0), ladder, 1, space)
+    scratch = search_scratch(point_search(ladder) if at_once else block_workspace(), ladder, 1)
     reach, half = float(np.max(ladder.radius / ladder.slope)), 3.0 * matcher.sampling.search_pitch
     found = []
     for x, y in at:
@@ -70,7 +71,10 @@ def test_each_rung_sees_as_many_lenses() -> None:
     assert ladder.slope[-1] > ladder.slope[-2] >= geometry.slope_far > ladder.slope[-3]
 
 
-def test_more_rungs_than_there_is_room_for_are_searched_one_by_one() -> None:
-    slopes = np.linspace(0.2, 0.5, MOST_RUNGS + 1)
-    assert point_search(SearchLadder(slopes, np.ones_like(slopes), np.ones_like(slopes))).rungs == 0
-    assert point_search(SearchLadder(slopes[:-1], slopes[:-1], slopes[:-1])).rungs == MOST_RUNGS
+def test_the_largest_micro_images_are_searched_in_coarser_steps() -> None:
+    geometry = geometry_of("central", False)
+    array = replace(geometry.array, diameter=400.0)
+    ladder = search_ladder(replace(geometry, radius=195.0, array=array))
+    assert MOST_RUNGS / 2 < len(ladder.slope) <= MOST_RUNGS
+    assert ladder.slope[0] < geometry.slope_near == ladder.slope[1]
+    assert ladder.slope[-2] >= geometry.slope_far

@@ -15,6 +15,7 @@ samples in multiples of LANES, so none is left for a slow remainder; for a block
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import overload
 
 from prism_vo.bilinear import EIGHT, between_eight
 from prism_vo.compiled import njit
@@ -53,10 +54,10 @@ from prism_vo.lightfield.workspace import (
     ROW_BELOW,
     STRIDE,
     SUMS,
-    TILE,
     VALUE,
     WEIGHT,
     WEIGHTED,
+    TileWorkspace,
     U,
     V,
     whole_lanes,
@@ -65,16 +66,25 @@ from prism_vo.lightfield.workspace import (
 ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy", inline="always")
 def accumulate(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyped-def]
     """Sums for the samples of ``grid`` (raw px from the corner of ``lenses``) → rows of ``workspace.work``.
 
     ``image``: :class:`MatchingImage`; ``lenses``: :class:`NearbyLenses`; ``overlay``: :class:`Overlay`.
     """
-    if workspace.tile and grid.nx == TILE:
-        _sum_tile(image, lenses, overlay, grid, workspace)
-    else:
-        _sum_block(image, lenses, overlay, grid, workspace)
+    (_sum_tile if isinstance(workspace, TileWorkspace) else _sum_block)(
+        image, lenses, overlay, grid, workspace
+    )
+
+
+@overload(accumulate)
+def _accumulate(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyped-def]
+    """Inside kernels: which of the two is known when they are compiled, and the other one is not."""
+    kernel = _sum_tile if workspace.instance_class is TileWorkspace else _sum_block
+
+    def run(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyped-def]
+        kernel(image, lenses, overlay, grid, workspace)
+
+    return run
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

@@ -18,6 +18,7 @@ RUNG_SHIFT_PX = 0.15
 RUNGS_BEYOND = 3  # one below the range, one above it, and one because n steps have n + 1 ends
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
 SEARCH_SHIFT_PX = 1.0  # the same for the search, at the rim of the part of a micro-image it looks at
+MOST_RUNGS = 128  # of the search: micro-images of 130 px and more have coarser ones
 SEARCH_LENSES = 4.0  # lenses per sample the search looks at, the nearest ones
 CIRCLES_COVER = 0.907  # π/√12: share of the plane that touching circles in a hexagonal grid cover
 
@@ -58,12 +59,13 @@ def search_ladder(geometry: StereoGeometry) -> SearchLadder:
         full = float(lenses_per_sample(geometry, geometry.radius, slope))
         return float(geometry.radius * min(1.0, np.sqrt(SEARCH_LENSES / full)))
 
-    slopes = [
-        geometry.slope_near / (1.0 + SEARCH_SHIFT_PX / radius_at(geometry.slope_near)),
-        geometry.slope_near,
-    ]
-    while slopes[-2] < geometry.slope_far:
-        slopes.append(slopes[-1] * (1.0 + SEARCH_SHIFT_PX / radius_at(slopes[-1])))
+    slopes, shift = [0.0] * (MOST_RUNGS + 1), SEARCH_SHIFT_PX
+    while len(slopes) > MOST_RUNGS:
+        near = geometry.slope_near
+        slopes = [near / (1.0 + shift / radius_at(near)), near]
+        while slopes[-2] < geometry.slope_far:
+            slopes.append(slopes[-1] * (1.0 + shift / radius_at(slopes[-1])))
+        shift *= 1.5
     radius = np.array([radius_at(slope) for slope in slopes])
     share = (radius / geometry.radius) ** 4  # lenses times squared baselines
     return SearchLadder(np.array(slopes), radius, share)

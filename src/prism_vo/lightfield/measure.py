@@ -22,8 +22,8 @@ from prism_vo.lightfield.search import (
     search,
     search_scratch,
 )
-from prism_vo.lightfield.search_point import no_point_search, point_search
-from prism_vo.lightfield.workspace import new_workspace
+from prism_vo.lightfield.search_point import point_search
+from prism_vo.lightfield.workspace import block_workspace, workspace_for
 
 POINT_NODES = 2  # a side, about a point that lies between them
 NODES_BEYOND = 3  # at most so many more than whole steps fit a block: both ends, and the fraction of a step
@@ -40,18 +40,18 @@ class Scratch(NamedTuple):
 def point_scratch(tables: MatchTables) -> Scratch:
     """For :func:`measure_points`."""
     ladder = tables.search_ladder
-    searching = search_scratch(new_workspace(0), ladder, 1, point_search(ladder))
+    searching = search_scratch(point_search(ladder), ladder, 1)
     columns = POINT_NODES + 2 * tables.sampling.window + 2
-    refining = refine_scratch(new_workspace(columns), len(tables.ladder.slope), POINT_NODES, 1)
+    refining = refine_scratch(workspace_for(columns), len(tables.ladder.slope), POINT_NODES, 1)
     return Scratch(searching, refining, lens_room(tables.lenses))
 
 
 def block_scratch(tables: MatchTables, block: int) -> Scratch:
     """For :func:`measure_blocks`: one workspace for both, as blocks take turns."""
-    sampling, workspace = tables.sampling, new_workspace(0)
+    sampling, workspace = tables.sampling, block_workspace()
     search_nodes = int(sampling.scale * (block - 1) / sampling.search_pitch) + NODES_BEYOND
     nodes = int(sampling.scale * (block - 1) / sampling.pitch) + NODES_BEYOND
-    searching = search_scratch(workspace, tables.search_ladder, search_nodes, no_point_search())
+    searching = search_scratch(workspace, tables.search_ladder, search_nodes)
     refining = refine_scratch(workspace, len(tables.ladder.slope), nodes, block)
     return Scratch(searching, refining, lens_room(tables.lenses))
 

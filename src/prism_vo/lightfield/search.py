@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
@@ -26,7 +27,7 @@ from prism_vo.lightfield.search_point import (
     PointSearch,
     search_at_point,
 )
-from prism_vo.lightfield.workspace import PAD, W2, WI, WIDEST, WII, W, Workspace, whole_lanes
+from prism_vo.lightfield.workspace import PAD, W2, WI, WIDEST, WII, BlockWorkspace, W, whole_lanes
 
 RIVAL_SIGMAS = 3.0  # a second minimum must be worse by this many standard deviations of the cost …
 VALLEY_SIGMAS = 2.0  # … and the slopes beside the best one: noise alone has valleys, too
@@ -36,19 +37,18 @@ LEAST_BEND = 1e-9  # grey²: divides where three costs are equal
 class SearchScratch(NamedTuple):
     """Working arrays of one thread for my × mx nodes, and the result."""
 
-    workspace: Workspace
+    workspace: BlockWorkspace | PointSearch
     columns: Floats  # (2, WIDEST): sums of cost and freedom down the columns of the window
     cost: Floats  # (K, my, mx): residual variance over the window at each rung
     freedom: Floats  # (K, my, mx): its degrees of freedom
     best: Array  # (my, mx): slope of least cost; NaN where lenses are too few or the minimum says nothing
     rungs: NDArray[np.int64]  # (my, mx): rung of the refinement's ladder below the best slope; −1: none
-    at_point: PointSearch  # for one node
 
 
 def search_scratch(
-    workspace: Workspace, ladder: SearchLadder, nodes: int, at_point: PointSearch
+    workspace: BlockWorkspace | PointSearch, ladder: SearchLadder, nodes: int
 ) -> SearchScratch:
-    """For nodes × nodes nodes → :class:`SearchScratch`."""
+    """For nodes × nodes nodes, or for one, in a :class:`PointSearch` → :class:`SearchScratch`."""
     rungs = len(ladder.slope)
     return SearchScratch(
         workspace,
@@ -57,7 +57,6 @@ def search_scratch(
         np.zeros((rungs, nodes, nodes), np.float32),
         np.zeros((nodes, nodes)),
         np.zeros((nodes, nodes), np.int64),
-        at_point,
     )
 
 
@@ -67,20 +66,48 @@ def search(tables, image, lenses, nodes, scratch):  # type: ignore[no-untyped-de
 
     ``tables``: :class:`MatchTables`; ``nodes``: :class:`SampleGrid`, raw px from the corner of ``lenses``.
     """
-    slopes, radii, shares = tables.search_ladder
-    workspace, columns, cost, freedom, best, _, at_point = scratch
-    work, w = workspace.work, SEARCH_WINDOW
+    slopes, _, shares = tables.search_ladder
+    _costs(tables.search_ladder, image, lenses, nodes, scratch)
+    best = scratch.best[: nodes.ny, : nodes.nx]
+    _choose(slopes, shares, scratch.cost, scratch.freedom, tables.refine_limit, best)
+
+
+def _costs(ladder, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+    """Residual variance and degrees of freedom at each rung and node → ``scratch.cost``, ``scratch.freedom``."""
+    (_costs_at_point if isinstance(scratch.workspace, PointSearch) else _costs_of_block)(
+        ladder, image, lenses, nodes, scratch
+    )
+
+
+@overload(_costs)
+def _costs_in_kernels(ladder, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+    """Which of the two is known when kernels are compiled, and the other one is not."""
+    workspace = dict(zip(scratch.fields, scratch.types))["workspace"]
+    kernel = _costs_at_point if workspace.instance_class is PointSearch else _costs_of_block
+
+    def run(ladder, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+        kernel(ladder, image, lenses, nodes, scratch)
+
+    return run
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _costs_at_point(ladder, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+    search_at_point(
+        image, lenses, ladder, nodes, scratch.workspace, scratch.cost[:, 0, 0], scratch.freedom[:, 0, 0]
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _costs_of_block(ladder, image, lenses, nodes, scratch):  # type: ignore[no-untyped-def]
+    work, w = scratch.workspace.work, SEARCH_WINDOW
     mx, my = nodes.nx + 2 * w, nodes.ny + 2 * w
     samples = SampleGrid(nodes.x0 - w * nodes.step, nodes.y0 - w * nodes.step, nodes.step, mx, my)
-    if at_point.rungs > 0:
-        search_at_point(image, lenses, tables.search_ladder, nodes, at_point, cost[:, 0, 0], freedom[:, 0, 0])
-    else:
-        for rung in range(len(slopes)):
-            overlay = Overlay(slopes[rung], radii[rung], 1, False)
-            accumulate(image, lenses, overlay, samples, workspace)
-            _residuals(work, mx * my)
-            _window_costs(work, nodes, columns, rung, cost, freedom)
-    _choose(slopes, shares, cost, freedom, tables.refine_limit, best[: nodes.ny, : nodes.nx])
+    for rung in range(len(ladder.slope)):
+        overlay = Overlay(ladder.slope[rung], ladder.radius[rung], 1, False)
+        accumulate(image, lenses, overlay, samples, scratch.workspace)
+        _residuals(work, mx * my)
+        _window_costs(work, nodes, scratch.columns, rung, scratch.cost, scratch.freedom)
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")

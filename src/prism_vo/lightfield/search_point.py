@@ -16,7 +16,7 @@ from prism_vo.arrays import Floats, Integers
 from prism_vo.bilinear import EIGHT, between_eight
 from prism_vo.compiled import njit
 from prism_vo.lightfield.geometry import JACOBIAN_XX, JACOBIAN_XY, JACOBIAN_YX, JACOBIAN_YY
-from prism_vo.lightfield.ladders import SearchLadder
+from prism_vo.lightfield.ladders import MOST_RUNGS, SearchLadder
 from prism_vo.lightfield.nearby import (
     CENTRE_X,
     CENTRE_Y,
@@ -33,7 +33,6 @@ SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
-MOST_RUNGS = 64  # that there is room for
 ROW_LENGTH = SEARCH_SIDE**2 * MOST_RUNGS
 ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 LEAST_WEIGHT = 1e-6  # divides sums of no weight at all, which are zero
@@ -55,15 +54,13 @@ class PointSearch(NamedTuple):
 
     work: Floats  # (ROWS · ROW_LENGTH,)
     pixel: Integers  # (ROW_LENGTH,): where a sample is read, counted from one near its lens
-    rungs: int  # in whole registers; 0: more than there is room for
+    rungs: int  # in whole registers
 
 
 def point_search(ladder: SearchLadder) -> PointSearch:
     """For the rungs of ``ladder``; the last one fills up the register."""
     rungs = -(-len(ladder.slope) // EIGHT) * EIGHT
     work, pixel = np.zeros(ROWS * ROW_LENGTH, np.float32), np.zeros(ROW_LENGTH, np.int32)
-    if rungs > MOST_RUNGS:
-        return PointSearch(work, pixel, 0)
     which = np.minimum(np.arange(rungs), len(ladder.slope) - 1)
     line, column, rung = (
         a.ravel() for a in np.meshgrid(range(SEARCH_SIDE), range(SEARCH_SIDE), which, indexing="ij")
@@ -78,11 +75,6 @@ def point_search(ladder: SearchLadder) -> PointSearch:
     ):
         work[int(row) : int(row) + len(values)] = values
     return PointSearch(work, pixel, rungs)
-
-
-def no_point_search() -> PointSearch:
-    """For blocks of nodes, which are searched rung by rung."""
-    return PointSearch(np.zeros(0, np.float32), np.zeros(0, np.int32), 0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")

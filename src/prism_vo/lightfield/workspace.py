@@ -40,21 +40,36 @@ WEIGHT, INSIDE, VALUE = map(row_offset, range(24, ROWS))
 NEXT, ROW_BELOW = np.uint64(1), np.uint64(TILE)  # distances of neighbours in a row and in a tile
 
 
-class Workspace(NamedTuple):
-    """What one thread works in."""
+class TileWorkspace(NamedTuple):
+    """What one thread works in, for tiles."""
 
     work: Floats  # (ROWS · STRIDE,)
     pixel: Integers  # (STRIDE,): where a sample reads the image, counted from one near its lens
-    tile: bool  # for tiles; else for blocks
 
 
-def new_workspace(columns: int) -> Workspace:
-    """``columns``: of the samples about a point, if they are to be a tile; all others go the way of blocks."""
-    work = np.zeros(ROWS * STRIDE, np.float32)
-    if columns == TILE:
-        n = np.arange(TILE * TILE)
-        work[n + (PAD + int(COLUMN))], work[n + (PAD + int(ROW))] = n % TILE, n // TILE
-    return Workspace(work, np.zeros(STRIDE, np.int32), columns == TILE)
+class BlockWorkspace(NamedTuple):
+    """The same for blocks: kernels go another way with it, and compile only the way they go."""
+
+    work: Floats
+    pixel: Integers
+
+
+Workspace = TileWorkspace | BlockWorkspace
+
+
+def block_workspace() -> BlockWorkspace:
+    """For any samples that fit a box."""
+    return BlockWorkspace(np.zeros(ROWS * STRIDE, np.float32), np.zeros(STRIDE, np.int32))
+
+
+def workspace_for(columns: int) -> Workspace:
+    """For the samples about a point, so many in a row: where they make a tile, for that."""
+    work, pixel = block_workspace()
+    if columns != TILE:
+        return BlockWorkspace(work, pixel)
+    n = np.arange(TILE * TILE)
+    work[n + (PAD + int(COLUMN))], work[n + (PAD + int(ROW))] = n % TILE, n // TILE
+    return TileWorkspace(work, pixel)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
