@@ -70,9 +70,8 @@ def absorb_keyframe(window: WindowContents, position: int) -> None:
 
 def _keep_first_estimates(window: WindowContents) -> None:
     """What the prior speaks of is linearised from now on where it was when the prior was made."""
-    window.keyframes = [
-        replace(k, in_prior=k.in_prior or (window.prior.involves(n) and not k.fixed))
-        for n, k in enumerate(window.keyframes)
-    ]
+    for n, keyframe in enumerate(window.keyframes):
+        if window.prior.involves(n) and not (keyframe.fixed or keyframe.in_prior):
+            window.keyframes[n] = replace(keyframe, in_prior=True)
     in_prior = window.camera.in_prior or window.prior.involves_camera
     window.camera = replace(window.camera, in_prior=in_prior)
