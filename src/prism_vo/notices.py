@@ -134,8 +134,8 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
         )
     if again := [report.index for report in reports if is_repeated(report)]:
         sentences.append(
-            f"{len(again)} frames ({again[0]} to {again[-1]}) show what the frame before them showed, though not to the "
-            "last bit, while the camera went on or may have: no pose is known."
+            f"{len(again)} frames ({again[0]} to {again[-1]}) show what the frame before them showed, though not to "
+            "the last bit, while the camera went on or may have: no pose is known."
         )
     if begun := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(
