@@ -64,13 +64,21 @@ def test_after_copies_of_an_image_the_camera_may_be_as_many_steps_on() -> None:
     assert motion.recovered(posed_at(HERE), tracked(3.0, 5.0)).copies == 0
 
 
+def test_over_unreadable_frames_the_camera_may_have_stood_still_or_not() -> None:
+    motion, track = replace(on_the_way(), way=STEP, lost=0).after_copy().after_copy(), tracked(2.5, 4.0)
+    assert np.allclose(motion.after(posed_at(STEP @ HERE), track).step, STEP)
+    assert np.allclose(motion.after(posed_at(STEP @ STEP @ STEP @ HERE), track).step, STEP)
+
+
 def test_over_frames_without_a_pose_the_way_before_them_goes_on() -> None:
     """An unreadable one among them counts as well."""
     motion = replace(on_the_way(), way=STEP, lost=0).after_copy().after_loss().after_loss()
     there = np.linalg.matrix_power(STEP, 4) @ HERE
     assert np.allclose(motion.leads_to()[0], there)
     assert np.allclose(motion.guesses(np.eye(4), False)[0], there)
-    assert any(np.allclose(guess, HERE) for guess in motion.guesses(np.eye(4), False))  # it may have stood still
+    assert any(
+        np.allclose(guess, HERE) for guess in motion.guesses(np.eye(4), False)
+    )  # it may have stood still
     found = motion.after(posed_at(there), tracked(2.5, 4.0))
     assert np.allclose(found.step, STEP) and np.allclose(found.foreseen(1), STEP @ there)
 

@@ -76,7 +76,8 @@ class Motion:
         """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit;
         ``surprise``: px beside where the motion led."""
         step = posed.T_view_world @ se3.inverse(self.T_view_world)
-        if self.lost:  # of each of the frames that came since, in the mean
+        went_on = self._went_on(step)
+        if went_on:  # of each of the frames that came since, in the mean
             step = se3.exp(se3.log(se3.renormalised(step)) / (self.lost + self.copies + 1))
         told = () if surprise is None or self.way is None or self.lost else (surprise,)
         return Motion(
@@ -89,9 +90,17 @@ class Motion:
             was_moving=self._is_moving(track),
             references=self.references,
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
-            way=step if self.lost or not self.copies else None,
+            way=step if went_on or not self.copies else None,
             surprises=(*self.surprises, *told)[-MOST_SURPRISES:],
         )
+
+    def _went_on(self, step: Array) -> bool:
+        """Whether the camera moved over frames without a pose; over copies and unreadable ones it may have stood still,
+        if it came no farther than half-way (in ratio) to as many steps."""
+        if self.lost or not self.copies:
+            return bool(self.lost)
+        before, now = (np.linalg.norm(se3.log(se3.renormalised(each))) for each in (self.step, step))
+        return bool(now > np.sqrt(1.0 + self.copies) * before)
 
     def _is_moving(self, track: Track) -> bool:
         """A rest counts once the map knows what fits well: before, a thing that goes with the camera looks like one."""
