@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from benchmarks import fault_injectors as fi
 from benchmarks import fault_light as fl
+from benchmarks import fault_mixed as fm
 from benchmarks import fault_order as fo
 from benchmarks import fault_pictures as fp
 from benchmarks.fault_injectors import Injector
-
-NO_TIMES = "no times.txt"
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,19 @@ class Fault:
     recovered: bool = False  # a new segment is not enough
     group: str = "sensor"
     other: bool = False  # makes sense only with another recording: of its own end a pose can be right
+
+
+# of the folder, not of its frames: 0.2 as for a jump; with times of the index every later pose would be compared with
+# that of the frame before
+NO_TIMES = Fault(
+    "a file missing, no times.txt", lambda clean, rng: [], 0.2, said=True, recovered=True, group="time"
+)
+
+# rendered anew: for good, and back again
+TURNS = (
+    Fault("turns by 2.4° a frame at once", lambda clean, rng: [], 0.3, recovered=True, group="time"),
+    Fault("turns by 18° at once and back", lambda clean, rng: [], 0.3, recovered=True, group="mixed"),
+)
 
 
 def _changed(change: fi.Change, count: int | None, foreign: bool = False) -> Injector:
@@ -87,6 +99,7 @@ def faults(pitch: float) -> list[Fault]:
         *_more(),
         *_light_and_sensor(),
         *_order_and_beginnings(),
+        *_mixed(),
     ]
 
 
@@ -162,3 +175,30 @@ def _order_and_beginnings() -> list[Fault]:
         Fault("begins 40 % covered, 5", fo.begins_covered(0.4, 5), 0.3, group="first"),
         Fault("begins black, 3", fo.at_first(fi.black, 3, True), 0.2, said=True, group="first"),
     ]
+
+
+def _mixed() -> list[Fault]:
+    """What grows, mixes or comes in bursts."""
+    found = [
+        Fault("exposure rises to × 5 and back, 22", _changed(fm.exposure_ramp(8, 6, 5.0), 22), 0.3),
+        Fault("shaken by 6 frames and smeared, 5", fm.shaken(6, 5), 0.3),
+        Fault("a finger covers half, slowly", _changed(fm.finger(0.5, 12), None), 0.3),
+        Fault("a black bar grows to 60 %", _changed(fm.bar(0.6, 14), None), 0.3),
+        Fault("frozen for 5, coded anew", fm.frozen_noisily(5, 1.5), 0.3, said=True),
+        Fault("every frame twice, coded anew", fm.twice_with_noise(1.5), 0.2),
+        Fault("a fifth moves by itself", fm.part_moves_by_itself(0.2, 1), 0.3),
+        Fault("a third moves by itself", fm.part_moves_by_itself(0.33, 2), 0.3),
+        Fault("flickers × 0.5, × 1.4, two frames each", _changed(fm.flicker(0.5, 1.4), None), 0.2),
+        Fault("× 0.4 with noise 8", _changed(fm.dim_and_noisy(0.4, 8.0), None), 0.3),
+        Fault("bursts of 3 dropped every 10", fm.bursts_dropped(3, 10), 0.2),
+        Fault("rows jitter by 1 px, 10", _changed(fm.rows_jitter(1), 10), 0.3),
+        Fault("a tenth of the blocks 1 late", fm.stale_blocks(0.1, 48), 0.3),
+        Fault("a third of the blocks 1 late", fm.stale_blocks(0.33, 48), 0.3),
+        Fault("drops on the lens", _changed(fm.drops_on_the_lens(25), None), 0.3),
+        Fault("focus comes and goes, 20", _changed(fm.focus_breathes(20, 2.0), 20), 0.3),
+        Fault("a screen on a quarter", _changed(fm.screen(0.25), None), 0.3),
+        Fault("fog comes slowly", _changed(fm.fog_comes(15, 0.7), None), 0.3),
+        Fault("two jumps of 6", fm.two_jumps(6), 0.2),
+        Fault("each keeps 0.3 of the one before", fm.remembers(0.3), 0.3),
+    ]
+    return [replace(f, group="mixed") for f in found]

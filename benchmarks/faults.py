@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.fault_folder import run_without
 from benchmarks.fault_injectors import Clean, Shot
-from benchmarks.fault_list import Fault, faults
+from benchmarks.fault_list import NO_TIMES, TURNS, Fault, faults
 from prism_vo import pipeline, se3
 from prism_vo.arrays import Array
 from prism_vo.config import Config
@@ -38,6 +39,7 @@ from prism_vo.types import RawFrame, SourceFrame, UnreadableFrame
 FRAMES = 60
 SCENES = ("table", "room")
 TURN_DEG, TURN_FRAMES = 2.4, 8
+BACK_DEG, BACK_FRAMES = 3.0, 6
 HEADER = (
     "| recording | fault | error % | over clean | shape % | lost | segments | exit | met | said |\n"
     + "|---" * 10
@@ -93,6 +95,18 @@ def run_shots(recording: Recording, shots: list[Shot], poses: Array | None) -> O
         true = np.array([poses[s.source] for s in shots])
         error, shape = (segment_error(result, times, true, fitted) for fitted in (False, True))
     return Outcome(error, shape, lost, false, result.segments, result.exit_code, what_was_said(result))
+
+
+def run_folder(recording: Recording, missing: set[int], poses: Array | None) -> Outcome:
+    """The same over a folder of files some of which are missing: their times are those of the numbers."""
+    clean = recording.clean
+    result, notes = run_without(missing, clean.images, recording.camera, recording.white)
+    times = np.arange(len(clean.images)) / recording.rate
+    error = shape = float("nan")
+    if poses is not None:
+        error, shape = (segment_error(result, times, poses, fitted) for fitted in (False, True))
+    said = "; ".join(words for words in (*(n[:60] for n in notes), what_was_said(result)) if words)
+    return Outcome(error, shape, result.lost, 0, result.segments, result.exit_code, said)
 
 
 def segment_error(result: pipeline.RunResult, times: Array, true: Array, with_scale: bool = False) -> float:
@@ -177,17 +191,20 @@ def read_recording(folder: Path, name: str | None = None, part: slice = slice(No
     )
 
 
-def turned(scene: str, seed: int, recording: Recording) -> tuple[list[Shot], Array]:
-    """The same path, but from the middle on the camera suddenly turns by 2.4° a frame where it stands."""
+def turned(scene: str, seed: int, recording: Recording, back: bool) -> tuple[list[Shot], Array]:
+    """The same path, but from the middle on the camera suddenly turns where it stands: by 2.4° a frame, for good, or by
+    3° a frame and ``back``."""
     options = SimulateOptions(camera="mini", frames=FRAMES, seed=seed, truth_every=0)
     simulation = Simulation.prepare(scene, options)
     renderer, middle = simulation.renderer(), recording.clean.middle
+    count = 2 * BACK_FRAMES if back else TURN_FRAMES
     poses, shots = [], []
     for k in range(len(simulation)):
-        turns = min(max(k - middle, 0), TURN_FRAMES)
-        source = k if k < middle else max(k - TURN_FRAMES, middle)
+        turns = min(max(k - middle, 0), count)
+        angle = BACK_DEG * min(turns, count - turns) if back else TURN_DEG * turns
+        source = k if k < middle else max(k - count, middle)
         pose = simulation.track.poses[source].copy()
-        pose[:3, :3] = pose[:3, :3] @ se3.so3_exp(np.array([0.0, np.radians(TURN_DEG) * turns, 0.0]))
+        pose[:3, :3] = pose[:3, :3] @ se3.so3_exp(np.array([0.0, np.radians(angle), 0.0]))
         poses.append(pose)
         image = (
             recording.clean.images[k]
@@ -217,19 +234,23 @@ def rows_of(
     out: list[tuple[Fault, Outcome]] = []
     clean = float("nan")
     for fault in faults(recording.pitch):
-        if only and not any(word in fault.name or word == fault.group for word in only):
-            continue
-        if fault.other and scene is None:
+        if not _is_wanted(fault, only) or (fault.other and scene is None):
             continue
         rng = np.random.default_rng(zlib.crc32(fault.name.encode()))
         outcome = run_shots(recording, fault.inject(recording.clean, rng), poses)
         clean = outcome.error if fault.group == "clean" else clean
         out.append(_row(recording, fault, outcome, clean))
-    turn = Fault("turns by 2.4° a frame at once", lambda clean, rng: [], 0.3, recovered=True, group="time")
-    if scene is not None and (not only or any(word in turn.name or word == "time" for word in only)):
-        shots, truth = turned(*scene, recording)
-        out.append(_row(recording, turn, run_shots(recording, shots, truth), clean))
+    if _is_wanted(NO_TIMES, only):
+        out.append(_row(recording, NO_TIMES, run_folder(recording, {recording.clean.middle}, poses), clean))
+    for back, turn in enumerate(TURNS):
+        if scene is not None and _is_wanted(turn, only):
+            shots, truth = turned(*scene, recording, bool(back))
+            out.append(_row(recording, turn, run_shots(recording, shots, truth), clean))
     return out
+
+
+def _is_wanted(fault: Fault, only: list[str]) -> bool:
+    return not only or any(word in fault.name or word == fault.group for word in only)
 
 
 def _row(recording: Recording, fault: Fault, outcome: Outcome, clean: float) -> tuple[Fault, Outcome]:

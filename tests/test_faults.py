@@ -17,7 +17,7 @@ from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.pipeline import run
 from prism_vo.sensor import DecodedSensor
 from prism_vo.trajectory import Trajectory, read_trajectory
-from prism_vo.types import DecodedFrame
+from prism_vo.types import DecodedFrame, UnreadableFrame
 
 MM = 1e-3
 
@@ -224,3 +224,20 @@ def test_a_segment_waits_for_images_with_depth_but_not_for_ever() -> None:
     _, reports = track([*frames, *poor])
     lost = [r.index for r in reports if r.status == "lost"]
     assert lost == list(range(6, 6 + 15)) and reports[-1].segment == 1
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_fast_camera_is_found_where_its_way_leads(readable: bool) -> None:
+    """Two frames without a pose; the image has moved by 130 px of 512 since, and from no motion it is not found."""
+    frames, truth = wall(12, 0.07)
+    odometry, reports = Odometry(CAMERA, sensor=DecodedSensor(VIEW)), []
+    for k, frame in enumerate(frames):
+        if k not in (5, 6):
+            reports.append(odometry(frame))
+        elif readable:
+            assert odometry(black_frame(k)).status == "lost"
+        else:
+            assert odometry.miss(UnreadableFrame(k, frame.time, "damaged file.")).status == "lost"
+    assert {r.status for r in reports} == {"keyframe"} and odometry.segment == 0
+    translation, _ = relative_errors(np.array([r.T_world_cam for r in reports]), np.delete(truth, (5, 6), 0))
+    assert translation.max() < 0.02 * 70 * MM  # of a step

@@ -44,6 +44,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("window", "baselines", "places", "board_fit", "dense"),
     ("map", "frame_report", "beginning"),
     ("variants", "copies", "poor_frames"),
+    ("repeats",),
     ("following", "withdrawal"),
     ("odometry",),
     ("results", "notices", "map_file", "checkpoint", "live", "compile_beside"),

@@ -23,6 +23,7 @@ from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
+from prism_vo.tracking.brightness import ZoneAgreement, covered_share
 from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
@@ -74,7 +75,7 @@ class Following:
         self.tracker, self.selector, self.numbers = tools.tracker, tools.selector, numbers
         self.judge = Judge(partial(self.variant.measure, self.sensor), self.config.track.cutoff)
         known, self.segment = tools.known, -1
-        self.window = self._new_window(first_id=0 if known is None else 1 + max(known.poses))
+        self.window = self._new_window(0 if known is None else 1 + max(known.poses))
         self.reference: Reference | None = None
         self.motion = Motion()
         self.map = Map()
@@ -98,6 +99,7 @@ class Following:
 
     def lose(self, frame: Frame | UnreadableFrame) -> FrameReport:
         """A frame that cannot be used: nothing but time has gone on."""
+        self.motion = self.motion.after_copy()
         self.last = self.report(frame, "lost", None, None)
         return self.last
 
@@ -335,15 +337,13 @@ class Following:
             self.watch.seconds(),
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
-            covered=0.0 if status == "lost" else self._covered_share(track),
+            covered=0.0 if status == "lost" else covered_share(self._zones(track)),
             measured=self._measured[-1] if status in ("keyframe", "recovered") else float("nan"),
         )
 
-    def _covered_share(self, track: Track | None) -> float:
-        """Of the image, by its track or in the keyframe that it is, or was, tracked against."""
-        known = [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
-        masks = [zones.covered for zones in known if zones is not None]
-        return float(np.any(masks, axis=0).mean()) if masks else 0.0
+    def _zones(self, track: Track | None) -> list[ZoneAgreement | None]:
+        """Of a frame's track and of the keyframe that it is, or was, tracked against."""
+        return [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
 
     def _T_map_odometry(self) -> Array:
         if self.places is None or not self.window.keyframes:

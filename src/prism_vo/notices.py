@@ -13,7 +13,7 @@ from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport
-from prism_vo.withdrawal import is_forgotten, is_frozen
+from prism_vo.withdrawal import is_forgotten, is_frozen, is_repeated
 
 SURE = 3.0  # standard deviations
 # what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
@@ -131,6 +131,11 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
         which = many if len(frozen) > 1 else f"Frame {frozen[0]} is a copy"
         sentences.append(
             f"{which}, to the last bit, of the frame before, while the camera went on or may have: no pose is known."
+        )
+    if again := [report.index for report in reports if is_repeated(report)]:
+        sentences.append(
+            f"{len(again)} frames ({again[0]} to {again[-1]}) show what the frame before them showed, though not to "
+            "the last bit, while the camera went on or may have: no pose is known."
         )
     if begun := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(

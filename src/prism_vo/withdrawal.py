@@ -14,10 +14,12 @@ from prism_vo.copies import frozen_runs
 from prism_vo.frame_report import FrameReport
 from prism_vo.map.world import Map
 from prism_vo.poor_frames import poor_beginning
+from prism_vo.repeats import repeated_runs
 from prism_vo.shelf import Shelf
 from prism_vo.tracking.judge import Verdict
 
 FROZEN = "A copy of the frame before it, while the camera went on or may have."
+REPEATED = "It shows what the frame before it showed, while the camera went on or may have."
 WITHOUT_DEPTH = (
     "The run began with images that have far less depth than those after them, and nothing fits them."
 )
@@ -26,10 +28,15 @@ NO_SEGMENT = -1
 
 def withdraw(world: Map, reports: Shelf[FrameReport]) -> None:
     """After the last frame, from the map and from the reports."""
-    frozen = {reports[n].time for first, last in frozen_runs(reports) for n in range(first, last + 1)}
-    if frozen:
-        world.withdraw(frozen)
-        reports.change(lambda r: _without_pose(r, FROZEN) if r.time in frozen else None)
+    why = {
+        reports[n].time: words
+        for runs, words in ((frozen_runs(reports), FROZEN), (repeated_runs(reports), REPEATED))
+        for first, last in runs
+        for n in range(first, last + 1)
+    }
+    if why:
+        world.withdraw(why.keys())
+        reports.change(lambda r: _without_pose(r, why[r.time]) if r.time in why else None)
     begun = poor_beginning(reports)
     if begun is not None and not world.corrections.is_joined(begun):
         world.forgotten.add(begun)
@@ -38,12 +45,17 @@ def withdraw(world: Map, reports: Shelf[FrameReport]) -> None:
 
 def is_withdrawn(report: FrameReport) -> bool:
     """Whether a frame had a pose while the run went."""
-    return is_frozen(report) or is_forgotten(report)
+    return is_frozen(report) or is_repeated(report) or is_forgotten(report)
 
 
 def is_frozen(report: FrameReport) -> bool:
     """Whether it had the pose of its image until it was known that the camera had gone on."""
     return report.verdict is not None and report.verdict.contradiction == FROZEN
+
+
+def is_repeated(report: FrameReport) -> bool:
+    """The same of an image that was not that of the frame before to the last bit."""
+    return report.verdict is not None and report.verdict.contradiction == REPEATED
 
 
 def is_forgotten(report: FrameReport) -> bool:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a judge makes of pixels that fit: something in the way, or a false pose."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from prism_vo import se3
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness import Brightness, ZoneAgreement
 from prism_vo.tracking.judge import (
@@ -118,6 +120,26 @@ def test_a_pose_beside_the_foreseen_one_must_look_like_the_map(
     covered = judged(monkeypatch, Brightness(0.1, 0.0, match, zones=0.7), rms, surprise)
     assert covered[0].believed and covered[1].believed  # what covers the scene need not look like it
     assert found.believed == (match > 0.9 or rms < 6.0)
+
+
+def test_an_image_hardly_like_the_map_is_asked_though_its_residual_is_usual() -> None:
+    """Where no zone fits, none is found to be covered; images that never correlate well are no reason to doubt."""
+    light = Brightness(match=0.61, zones=1.0)
+    track = Track(True, np.eye(4), light, 5.0, 1.0, 1.0, 0.39, 3.0, 3.0, 1)
+    for matches, doubted in (((0.98, 0.97), True), ((0.7, 0.65), False), ((), False)):
+        assert Judge.doubts(track, Motion(expected=Expected((4.0, 4.0), 1.0, matches))) == doubted
+    covered = replace(track, brightness=replace(light, zones=0.85, match=0.9))
+    assert not Judge.doubts(covered, Motion(expected=Expected((4.0, 4.0), 1.0, (0.98,))))
+
+
+def test_a_pose_where_the_way_before_a_loss_leads_is_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(judge, "_apart", lambda _, one, other: float(np.abs(one - other).max()))
+    way = se3.exp(np.array([0.1, 0.0, 0.0, 0.0, 0.02, 0.0]))
+    track = Track(True, way @ way @ way, Brightness(), 4.0, 1.0, 1.0, 0.9, 3.0, 3.0, 1)
+    reference, motion = SimpleNamespace(T_view_world=np.eye(4)), Motion(way=way).after_loss().after_loss()
+    assert judge._surprise(reference, track, motion) < 1e-9  # type: ignore[arg-type]
+    assert judge._surprise(reference, track, replace(motion, way=None)) > 0.1  # type: ignore[arg-type]
 
 
 def test_what_continues_no_motion_is_always_asked_for_depth(monkeypatch: pytest.MonkeyPatch) -> None:

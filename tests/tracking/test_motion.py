@@ -54,12 +54,33 @@ def same(a: Motion, b: Motion, *names: str) -> bool:
 
 
 def test_after_copies_of_an_image_the_camera_may_be_as_many_steps_on() -> None:
-    motion = on_the_way().after_copy().after_copy()
+    before = replace(on_the_way(), lost=0)
+    motion = before.after_copy().after_copy()
     assert motion.copies == 2
-    plain, guesses = on_the_way().guesses(np.eye(4), False), motion.guesses(np.eye(4), False)
+    plain, guesses = before.guesses(np.eye(4), False), motion.guesses(np.eye(4), False)
     assert len(guesses) == len(plain) + 1
     assert np.allclose(guesses[-1], STEP @ STEP @ STEP @ HERE)
-    assert motion.after(posed_at(HERE), tracked(3.0, 5.0)).copies == motion.after_loss().copies == 0
+    assert motion.after(posed_at(HERE), tracked(3.0, 5.0)).copies == 0
+    assert motion.recovered(posed_at(HERE), tracked(3.0, 5.0)).copies == 0
+
+
+def test_over_unreadable_frames_the_camera_may_have_stood_still_or_not() -> None:
+    motion, track = replace(on_the_way(), way=STEP, lost=0).after_copy().after_copy(), tracked(2.5, 4.0)
+    assert np.allclose(motion.after(posed_at(STEP @ HERE), track).step, STEP)
+    assert np.allclose(motion.after(posed_at(STEP @ STEP @ STEP @ HERE), track).step, STEP)
+
+
+def test_over_frames_without_a_pose_the_way_before_them_goes_on() -> None:
+    """An unreadable one among them counts as well."""
+    motion = replace(on_the_way(), way=STEP, lost=0).after_copy().after_loss().after_loss()
+    there = np.linalg.matrix_power(STEP, 4) @ HERE
+    assert np.allclose(motion.leads_to()[0], there)
+    assert np.allclose(motion.guesses(np.eye(4), False)[0], there)
+    assert any(
+        np.allclose(guess, HERE) for guess in motion.guesses(np.eye(4), False)
+    )  # it may have stood still
+    found = motion.after(posed_at(there), tracked(2.5, 4.0))
+    assert np.allclose(found.step, STEP) and np.allclose(found.foreseen(1), STEP @ there)
 
 
 def test_before_anything_is_known() -> None:
@@ -72,7 +93,7 @@ def test_before_anything_is_known() -> None:
 
 def test_after_a_tracked_frame() -> None:
     light = Brightness(0.9, 1.0, 0.97)
-    motion = on_the_way().after(posed_at(STEP @ STEP @ HERE), tracked(2.5, 4.0, light))
+    motion = replace(on_the_way(), lost=0).after(posed_at(STEP @ STEP @ HERE), tracked(2.5, 4.0, light))
     np.testing.assert_array_equal(motion.T_view_world, STEP @ STEP @ HERE)
     np.testing.assert_allclose(motion.step, STEP @ STEP, atol=1e-12)
     np.testing.assert_allclose(motion.step @ HERE, motion.T_view_world, atol=1e-12)

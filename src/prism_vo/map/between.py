@@ -34,6 +34,7 @@ class PlacedFrame:
     covariance: Array | None = None  # (6, 6) against that keyframe: left tangent, m and rad; None: not known
     span: Span | None = None  # to the keyframe after it; None: there is none
     copies: tuple[float, ...] = ()  # times at which the same image came again
+    shown: bool = True  # whether its pose is that of its own time; not, if its image was of an earlier one
 
     def scale(self, factor: float) -> PlacedFrame:
         """The lengths around it were wrong by a factor."""
@@ -44,7 +45,7 @@ class PlacedFrame:
     @property
     def times(self) -> tuple[float, ...]:
         """At which its pose holds."""
-        return (self.time, *self.copies)
+        return (self.time, *self.copies) if self.shown else self.copies
 
     def T_view_world(self, keyframes: Mapping[int, Array]) -> Array:
         """Its pose between its keyframes as they are now."""

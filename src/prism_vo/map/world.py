@@ -48,6 +48,7 @@ class Map:
     unrefined: Unrefined = field(default_factory=Unrefined)
     corrections: Corrections = field(default_factory=Corrections)  # by places seen again
     forgotten: set[int] = field(default_factory=set)  # segments that turned out to be no good
+    withdrawn: set[float] = field(default_factory=set)  # times whose images were of earlier ones
 
     def keep_in(self, store: Store, often_moved: bool) -> None:
         """What is needed at the end lies there from now on; ``often_moved``: keyframes that left are, before it."""
@@ -80,12 +81,16 @@ class Map:
         last.copies = (*last.copies, time)
 
     def withdraw(self, times: Collection[float]) -> None:
-        """Copies that came at these times have no pose: the camera went on meanwhile."""
+        """Images that came again at these times have no pose: the camera went on meanwhile."""
 
         def without(frame: PlacedFrame) -> PlacedFrame | None:
-            kept = tuple(time for time in frame.copies if time not in times)
-            return None if kept == frame.copies else replace(frame, copies=kept)
+            kept = tuple(time for time in frame.times if time not in times)
+            if kept == frame.times:
+                return None
+            shown = frame.time in kept
+            return replace(frame, copies=kept[1:] if shown else kept, shown=shown)
 
+        self.withdrawn.update(times)
         self.frames.change(without)
 
     def take(self, change: WindowChange) -> None:
@@ -168,7 +173,7 @@ class Map:
     def keyframe_trajectory(self, view: FocusedView) -> Trajectory:
         """T_world_cam of the keyframes alone."""
         keyframes = self.poses()
-        ids = sorted(keyframes)
+        ids = sorted(k for k in keyframes if self.keyframe_times[k] not in self.withdrawn)
         poses = np.array([camera_pose(view, keyframes[k]) for k in ids]).reshape(-1, 4, 4)
         return Trajectory(np.array([self.keyframe_times[k] for k in ids]), poses, self._segments(ids))
 

@@ -13,6 +13,7 @@ more contrast in it (1 % of gain for 0.3 % of approach on fine texture). By the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import cv2
@@ -259,3 +260,9 @@ def _fitted(seen: Seen, start: Brightness) -> Brightness:
     if not 1.0 / LARGEST_GAIN < gain < LARGEST_GAIN:
         return replace(start, match=0.0, zones=0.0)
     return replace(start, gain=gain, offset=offset)
+
+
+def covered_share(zones: Iterable[ZoneAgreement | None]) -> float:
+    """Of the image, by any of them."""
+    masks = [each.covered for each in zones if each is not None]
+    return float(np.any(masks, axis=0).mean()) if masks else 0.0

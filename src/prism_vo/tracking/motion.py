@@ -36,7 +36,8 @@ class Motion:
     shifts: tuple[float, ...] = ()  # by which zones of the map's first frames lay beside their places, σ
     way: Array | None = None  # the last step from frame to frame, kept over a loss; None: not known
     surprises: tuple[float, ...] = ()  # px by which the last frames lay beside where such steps led
-    copies: int = 0  # of the last frame's image that came since: the camera may have gone on unseen
+    # of the last frame's image that came since, and frames that could not be read: the camera may have gone on unseen
+    copies: int = 0
 
     @property
     def usual_shift(self) -> float:
@@ -54,6 +55,16 @@ class Motion:
         way = np.eye(4) if self.way is None else self.way
         return np.linalg.matrix_power(way, frames) @ self.T_view_world
 
+    def leads_to(self) -> list[Array]:
+        """T_view_world of the next frame, if the camera goes on as it did, the likeliest first: over frames without a
+        pose, and over copies and unreadable ones, during which it may have stood still or not."""
+        out = [self.step @ self.T_view_world]
+        if self.lost and self.way is not None:
+            out.insert(0, self.foreseen(self.lost + self.copies + 1))
+        elif self.copies:
+            out.append(se3.exp((1 + self.copies) * se3.log(self.step)) @ self.T_view_world)
+        return out
+
     def after(
         self,
         posed: PosedFrame,
@@ -65,6 +76,9 @@ class Motion:
         """A frame was tracked; ``shift``: of its zones, σ, 0: not known; ``is_example``: of how well frames fit;
         ``surprise``: px beside where the motion led."""
         step = posed.T_view_world @ se3.inverse(self.T_view_world)
+        went_on = self._went_on(step)
+        if went_on:  # of each of the frames that came since, in the mean
+            step = se3.exp(se3.log(se3.renormalised(step)) / (self.lost + self.copies + 1))
         told = () if surprise is None or self.way is None or self.lost else (surprise,)
         return Motion(
             posed.T_view_world,
@@ -76,9 +90,17 @@ class Motion:
             was_moving=self._is_moving(track),
             references=self.references,
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
-            way=None if self.lost or self.copies else step,
+            way=step if went_on or not self.copies else None,
             surprises=(*self.surprises, *told)[-MOST_SURPRISES:],
         )
+
+    def _went_on(self, step: Array) -> bool:
+        """Whether the camera moved over frames without a pose; over copies and unreadable ones it may have stood still,
+        if it came no farther than half-way (in ratio) to as many steps."""
+        if self.lost or not self.copies:
+            return bool(self.lost)
+        before, now = (np.linalg.norm(se3.log(se3.renormalised(each))) for each in (self.step, step))
+        return bool(now > np.sqrt(1.0 + self.copies) * before)
 
     def _is_moving(self, track: Track) -> bool:
         """A rest counts once the map knows what fits well: before, a thing that goes with the camera looks like one."""
@@ -87,11 +109,11 @@ class Motion:
         return not track.is_still
 
     def after_loss(self) -> Motion:
-        """A frame could not be tracked: the motion before it is of no use for the next one."""
-        return replace(self, step=np.eye(4), lost=self.lost + 1, copies=0)
+        """A frame could not be tracked: where the camera is, only the way it had taken tells."""
+        return replace(self, step=np.eye(4), lost=self.lost + 1)
 
     def after_copy(self) -> Motion:
-        """The last image came again."""
+        """The last image came again, or none."""
         return replace(self, copies=self.copies + 1)
 
     def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
@@ -128,6 +150,7 @@ class Motion:
             expected=track.expected_next(self.expected),
             lost=0,
             way=None,
+            copies=0,
         )
 
     def brightness_at(self, exposure: float) -> Brightness:
@@ -135,12 +158,13 @@ class Motion:
         return Brightness(self.brightness.gain * exposure / self.exposure, self.brightness.offset)
 
     def guesses(self, T_ref_world: Array, rotations: bool) -> list[Array]:
-        """Hypotheses for T_frame_ref: the last step once, twice, half, not at all; after copies of an image as often as
-        frames came; with small rotations."""
-        previous, step = self.T_view_world @ se3.inverse(T_ref_world), self.step
+        """Hypotheses for T_frame_ref: the last step once, twice, half, not at all; where the way before a loss leads;
+        after copies of an image as often as frames came; with small rotations."""
+        T_world_ref = se3.inverse(T_ref_world)
+        previous, step = self.T_view_world @ T_world_ref, self.step
         out = [step @ previous, step @ step @ previous, se3.exp(0.5 * se3.log(step)) @ previous, previous]
-        if self.copies:
-            out.append(se3.exp((1 + self.copies) * se3.log(step)) @ previous)
+        on_the_way = [T_view_world @ T_world_ref for T_view_world in self.leads_to()]
+        out = [*on_the_way[:-1], *out] if self.lost else [*out, *on_the_way[1:]]
         if rotations:
             for angle in TRIED_ROTATIONS:
                 for axis in range(3):

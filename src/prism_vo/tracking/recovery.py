@@ -49,7 +49,10 @@ def relocate(
         if np.isfinite(keyframe.variance).sum() < LEAST_PIXELS:
             continue
         reference = tracker.reference(keyframe)
-        guesses = [motion.T_view_world @ se3.inverse(keyframe.T_view_world), np.eye(4)]
+        T_world_keyframe = se3.inverse(keyframe.T_view_world)
+        guesses = [motion.T_view_world @ T_world_keyframe, np.eye(4)]
+        if motion.way is not None:
+            guesses.append(motion.foreseen(motion.lost + motion.copies) @ T_world_keyframe)
         guesses += tracker.turned(frame, reference)
         lights = tracker.lights(frame, reference, Brightness(frame.exposure / keyframe.exposure))
         track = tracker.align(frame.pyramid, reference, guesses, lights, motion.expected)

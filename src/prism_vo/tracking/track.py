@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,9 @@ class Expected:
 
     recent: tuple[float, ...] = ()
     coarse_rms: float = 0.0  # on the coarsest level, of the last one
+    matches: tuple[float, ...] = field(
+        default=(), compare=False
+    )  # how well they correlated with the reference
 
     @property
     def rms(self) -> float:
@@ -31,9 +34,15 @@ class Expected:
         """Whether there was such a track."""
         return bool(self.recent)
 
+    @property
+    def match(self) -> float | None:
+        """The least of them; None: not known."""
+        return min(self.matches, default=None)
+
     def at_gain(self, gain: float) -> Expected:
         """The same against a reference that is brighter by a factor."""
-        return Expected(tuple(gain * rms for rms in self.recent), gain * self.coarse_rms)
+        recent = tuple(gain * rms for rms in self.recent)
+        return replace(self, recent=recent, coarse_rms=gain * self.coarse_rms)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,8 @@ class Track:
         """
         if self.covered is not None or self.is_still:
             return before
-        return Expected((*before.recent, self.relative_rms)[-RECENT:], self.coarse_rms)
+        recent, matches = (*before.recent, self.relative_rms), (*before.matches, self.brightness.match)
+        return Expected(recent[-RECENT:], self.coarse_rms, matches[-RECENT:])
 
     def is_better_than(self, other: Track, share: float = 1.0) -> bool:
         """A track that is good, then one whose residual is less than ``share`` of the other's."""
