@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.datasets.images import read_image
-from prism_vo.evaluate.decoding import DecodingMetrics, decoding_metrics, near_depth_edge, psnr
+from prism_vo.evaluate.decoding import EDGE_MARGIN, DecodingMetrics, decoding_metrics, near_depth_edge, psnr
 from prism_vo.lightfield import Decoder
 from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.optics.camera import PlenopticCamera
@@ -41,6 +41,7 @@ BAYER = "RGGB"
 # rays a raw pixel: with four, half of what the R5 sees of the error is the renderer's own noise, which no sensor has
 RAYS = {"small": 4, "r5 × 0.4": 16}
 WINDOW_PIXELS = 50  # TF pixels that share one matching window: divides the count of independent errors
+BLOCK = 64  # TF pixels a side: errors of what one texture does to depth are alike within, not beyond
 OUTLIER_SIGMAS = 5.0  # beyond, an error is counted as gross and not averaged
 HEADER = (
     "| data | bias 1e-4 | weighted mean, σ as stated / at the truth | by fifths of σ at the truth "
@@ -59,25 +60,43 @@ class Looked:
     sigma_at_truth: (
         Array  # (N,): σ grows as a power of the slope, and the estimate's slope is as wrong as ρ_v
     )
+    block: NDArray[np.int64]  # (N,): which of the blocks of the image
 
 
-def look(decoder: Decoder, raw: RawFrame, depth: NDArray[np.floating], reference: NDArray) -> Looked:
+def look(
+    decoder: Decoder,
+    raw: RawFrame,
+    depth: NDArray[np.floating],
+    reference: NDArray,
+    beside: int = EDGE_MARGIN,
+) -> Looked:
+    """``beside``: px beside depth edges that are left out."""
     frame = decoder.dense(raw)
     truth = decoder.camera.inv_virtual_depth(1.0 / depth.astype(np.float64))
     metrics = decoding_metrics(frame.inv_virtual_depth, frame.variance, truth, depth, reference)
     assert frame.inv_virtual_depth is not None and frame.variance is not None
-    good = np.isfinite(frame.inv_virtual_depth) & np.isfinite(truth) & ~near_depth_edge(depth)
+    good = np.isfinite(frame.inv_virtual_depth) & np.isfinite(truth) & ~near_depth_edge(depth, beside)
     estimate, exact = frame.inv_virtual_depth[good].astype(np.float64), truth[good]
     sigma = np.sqrt(frame.variance[good].astype(np.float64))
     wrong = decoder.geometry.slope(exact) / decoder.geometry.slope(estimate)
     at_truth = sigma * wrong ** (decoder.variance_power / 2)
-    return Looked(metrics, psnr(frame.image, reference), estimate - exact, sigma, at_truth)
+    row, column = np.nonzero(good)
+    block = row // BLOCK * good.shape[1] + column // BLOCK
+    return Looked(metrics, psnr(frame.image, reference), estimate - exact, sigma, at_truth, block)
 
 
 def weighted_mean(error: Array, sigma: Array) -> float:
     """What a scale made of all depths sees."""
     weight = np.where(np.abs(error) < OUTLIER_SIGMAS * sigma, sigma**-2, 0.0)
     return float((weight @ error) / weight.sum())
+
+
+def chance_of_mean(error: Array, sigma: Array, block: NDArray[np.int64]) -> float:
+    """Standard deviation of :func:`weighted_mean`, from how far the blocks of the image differ."""
+    weight = np.where(np.abs(error) < OUTLIER_SIGMAS * sigma, sigma**-2, 0.0)
+    number = np.unique(block, return_inverse=True)[1]
+    beside_mean = np.bincount(number, weight * (error - weighted_mean(error, sigma)))
+    return float(np.sqrt(np.square(beside_mean).sum()) / weight.sum())
 
 
 def bias_cells(frames: list[Looked]) -> str:

@@ -4,7 +4,9 @@
 FOLDER: recordings of raw frames **without noise**. Many noises are put on the first frame; the mean slope h of a point
 over all of them less that of the quiet frame is compared with σ²/h, σ being their scatter. The root of a score whose
 noise grows as σ² ∝ h⁴ lies 2 σ²/h too far (docs/method.md); ``root`` is that of the score, ``measured`` what is left
-after it was taken off. A second table: how far the pattern of the array wanders over the frames of each folder.
+after it was taken off, and ``power`` that of h with which the variance stated for a point goes with its error: 4 where
+σ is that of the place, more where the noise that moves a root also makes its score less steep. Once for all points, and
+for each fifth by σ. A second table: how far the pattern of the array wanders over the frames of each folder.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.datasets.images import list_images, read_image
+from prism_vo.evaluate.decoding import MAD_TO_SIGMA
 from prism_vo.lightfield import Decoder
 from prism_vo.lightfield.variance import unskewed
 from prism_vo.optics.calibration import load_calibration
@@ -37,6 +40,7 @@ class Roots:
     quiet: Array
     root: Array
     measured: Array
+    variance: Array  # (noises, N): σ²(h) as stated
 
 
 def main() -> int:
@@ -48,9 +52,11 @@ def main() -> int:
     parser.add_argument("--noises", type=int, default=40)
     parser.add_argument("--level", type=float, default=2.0, help="factor on shot and read noise")
     given = parser.parse_args()
-    print("| recording | points | root, σ²/h | measured, σ²/h |\n|---|---:|---:|---:|")
+    print(
+        "| recording | points | σ of ρ_v | root, σ²/h | measured, σ²/h | power |\n|---|---:|---:|---:|---:|---:|"
+    )
     for folder in given.folders:
-        print(_row(folder, roots(folder, given.noises, given.level)), flush=True)
+        print("\n".join(_rows(folder, roots(folder, given.noises, given.level))), flush=True)
     print("\n| recording | frames | array's pattern wanders by, px (largest) |\n|---|---:|---:|")
     for folder in given.folders:
         print(_pattern_row(folder), flush=True)
@@ -66,22 +72,20 @@ def roots(folder: Path, noises: int, level: float) -> Roots:
     x, y = np.meshgrid(np.arange(MARGIN, view.width, STEP), np.arange(MARGIN, view.height, STEP))
     points = np.stack([x.ravel(), y.ravel()], -1).astype(np.float64)
 
-    def slopes(number: int, seen: Array) -> tuple[Array, Array]:
+    def slopes(number: int, seen: Array) -> tuple[Array, Array, Array]:
         image = np.clip(np.rint(seen / FULL_WELL * 65535.0), 0, 65535).astype(np.uint16)
         found = decoder.measure(RawFrame(number, 0.0, image), points)
         measured = decoder.geometry.slope(found.inv_virtual_depth.astype(np.float64))
         variance = found.variance.astype(np.float64) * beta**2
-        return _before(measured, variance), measured
+        return _before(measured, variance), measured, variance
 
-    quiet, _ = slopes(0, electrons)
-    root, measured = [], []
+    quiet, _, _ = slopes(0, electrons)
+    found = []
     for number in range(noises):
         rng = np.random.default_rng(number)
         scatter = level * np.sqrt(np.maximum(electrons, 0.0) + READ_NOISE**2)
-        before, after = slopes(number + 1, electrons + scatter * rng.standard_normal(electrons.shape))
-        root.append(before)
-        measured.append(after)
-    return Roots(quiet, np.array(root), np.array(measured))
+        found.append(slopes(number + 1, electrons + scatter * rng.standard_normal(electrons.shape)))
+    return Roots(quiet, *(np.array(column) for column in zip(*found, strict=True)))
 
 
 def _before(measured: Array, variance: Array) -> Array:
@@ -92,17 +96,32 @@ def _before(measured: Array, variance: Array) -> Array:
     return np.asarray(root)
 
 
-def _row(folder: Path, found: Roots) -> str:
+def _rows(folder: Path, found: Roots) -> list[str]:
+    """All points whose match is the same one under every noise, and each fifth of them by σ."""
     seen = np.isfinite(found.quiet) & np.isfinite(found.root).all(0)
-    quiet, root, measured = found.quiet[seen], found.root[:, seen], found.measured[:, seen]
-    scatter = 1.4826 * np.median(np.abs(root - np.median(root, 0)), 0)
-    good = np.abs(root - np.median(root, 0)).max(0) < GROSS * scatter
-    unit = (root.var(0, ddof=1) / quiet)[good]
+    middle = np.median(found.root[:, seen], 0)
+    away = np.abs(found.root[:, seen] - middle)
+    seen[seen] = away.max(0) < GROSS * MAD_TO_SIGMA * np.median(away, 0)
+    sigma = np.sqrt(np.median(found.variance, 0))
+    fifth = np.digitize(sigma, np.quantile(sigma[seen], [0.2, 0.4, 0.6, 0.8]))
+    parts = [("", seen), *((f", fifth {n + 1}", seen & (fifth == n)) for n in range(5))]
+    beta = _decoder(folder).view.beta
+    return [
+        f"| {folder.name}{name} | {part.sum()} | {np.median(sigma[part]) / beta:.4f} | {_cells(found, part)} |"
+        for name, part in parts
+    ]
+
+
+def _cells(found: Roots, part: Mask) -> str:
+    quiet, root = found.quiet[part], found.root[:, part]
+    unit = root.var(0, ddof=1) / quiet
     cells = [
         f"{shift.sum() / unit.sum():+.2f} ± {shift.std() / np.sqrt(len(shift)) / unit.mean():.2f}"
-        for shift in ((mean.mean(0) - quiet)[good] for mean in (root, measured))
+        for shift in (mean[:, part].mean(0) - quiet for mean in (found.root, found.measured))
     ]
-    return f"| {folder.name} | {good.sum()} | {' | '.join(cells)} |"
+    stated = np.log(found.variance[:, part])
+    together = ((stated - stated.mean(0)) * (root - root.mean(0))).sum(0) / (len(root) - 1)
+    return f"{' | '.join(cells)} | {together.sum() / unit.sum():.1f}"
 
 
 def _pattern_row(folder: Path) -> str:
