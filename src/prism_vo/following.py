@@ -23,7 +23,7 @@ from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
-from prism_vo.tracking.brightness import ZoneAgreement, covered_share
+from prism_vo.tracking.brightness import covered_share
 from prism_vo.tracking.common_light import divided, light_of, track_divided
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
 from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
@@ -325,6 +325,7 @@ class Following:
         verdict: Verdict | None = None,
     ) -> FrameReport:
         """What is known of a frame now."""
+        zones = [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
         return FrameReport(
             frame.index,
             frame.time,
@@ -337,13 +338,9 @@ class Following:
             self.watch.seconds(),
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
-            covered=0.0 if status == "lost" else covered_share(self._zones(track)),
+            covered=0.0 if status == "lost" else covered_share(zones),
             measured=self._measured[-1] if status in ("keyframe", "recovered") else float("nan"),
         )
-
-    def _zones(self, track: Track | None) -> list[ZoneAgreement | None]:
-        """Of a frame's track and of the keyframe that it is, or was, tracked against."""
-        return [k.covered for k in self.window.keyframes[-1:]] + [None if track is None else track.covered]
 
     def _T_map_odometry(self) -> Array:
         if self.places is None or not self.window.keyframes:
