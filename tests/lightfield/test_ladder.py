@@ -2,17 +2,21 @@
 """What a match gives must not depend on where the rungs of the ladder happen to lie."""
 
 import numpy as np
+import pytest
 from light_fields import mini
 
 from prism_vo.config import DecodeConfig
 from prism_vo.evaluate.decoding import robust_std
 from prism_vo.lightfield import Decoder
+from prism_vo.lightfield.geometry import LARGEST_SLOPE
 from prism_vo.lightfield.matcher import Matches
 from prism_vo.lightfield.matching import Between, _straightened
 from prism_vo.lightfield.nearby import Area, gather_lenses, lens_grid, lens_room
 from prism_vo.lightfield.records import Overlay, SampleGrid
 from prism_vo.lightfield.score import CHANNELS, FREEDOM, SCORE, score
 from prism_vo.lightfield.workspace import workspace_for
+from prism_vo.optics.camera import PlenopticCamera
+from prism_vo.simulate import preset_camera
 
 FIRST_NODE = Between(0, 0, *np.float32([1.0, 0.0, 0.0, 0.0]))
 GRID = np.stack(np.meshgrid(np.arange(20.0, 170.0, 5.0), np.arange(20.0, 170.0, 5.0)), -1).reshape(-1, 2)
@@ -84,3 +88,14 @@ def test_residuals_are_those_of_the_root_and_not_of_a_rung() -> None:
         ratio = second[both] / first[both]
         assert 0.97 < np.median(ratio) < 1.03
         assert robust_std(ratio) < 0.12
+
+
+@pytest.mark.parametrize("preset", ["r5", "small", "mini"])
+def test_the_ladder_reaches_three_sigma_beyond_infinity(preset: str) -> None:
+    """A match whose root lies beyond the last rung is lost: with half of this a street's least certain fifth of depths
+    was 12e-4 too near."""
+    camera = PlenopticCamera.from_calibration(preset_camera(preset))
+    decoder = Decoder(camera, DecodeConfig(threads=1))
+    infinity = float(decoder.geometry.slope(camera.inv_virtual_depth(0.0)))
+    sigma = decoder.config.max_sigma * decoder.view.beta
+    assert decoder._matcher.ladder.slope[-1] >= min(infinity + 3.0 * sigma, LARGEST_SLOPE)

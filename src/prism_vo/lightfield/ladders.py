@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.arrays import Array
-from prism_vo.lightfield.geometry import StereoGeometry
+from prism_vo.lightfield.geometry import LARGEST_SLOPE, StereoGeometry
 from prism_vo.lightfield.variance import pixel_correlation
 
 # motion at the rim of a micro-image between rungs of the ladder; with 0.3 px the chord between two of them still bends
 # a scene 2.5 to 3.5 m deep by 1e-4, as a focus wrong by half a micrometre would (0.1 px: the same as 0.15)
 RUNG_SHIFT_PX = 0.15
+BEYOND_SIGMAS = 3.0  # measurements beyond infinity are kept up to so many of their σ
 RUNGS_BEYOND = 3  # one below the range, one above it, and one because n steps have n + 1 ends
 MOST_LENSES = 40  # lenses per sample beyond which only every second (third …) is used
 SEARCH_SHIFT_PX = 1.0  # the same for the search, at the rim of the part of a micro-image it looks at
@@ -39,10 +40,15 @@ class SearchLadder(NamedTuple):
     share: Array  # (K,): of the information of whole micro-images that is seen there
 
 
-def refinement_ladder(geometry: StereoGeometry, pitch: float) -> Ladder:
-    """Rungs for the range of ``geometry``, one outside it on either side; ``pitch``: raw px between matching nodes."""
+def refinement_ladder(geometry: StereoGeometry, pitch: float, largest_sigma: float) -> Ladder:
+    """Rungs for the range of ``geometry``, one outside it on either side; ``pitch``: raw px between matching nodes.
+
+    ``largest_sigma``: of a slope that is valid. Beyond ``far`` there are rungs for three of it: a match whose root lies
+    beyond the last one is lost, and those that are left of a far scene would be too near.
+    """
     ratio = 1.0 + RUNG_SHIFT_PX / geometry.radius
-    steps = int(np.ceil(np.log(geometry.slope_far / geometry.slope_near) / np.log(ratio)))
+    farthest = min(geometry.slope_far + BEYOND_SIGMAS * largest_sigma, max(LARGEST_SLOPE, geometry.slope_far))
+    steps = int(np.ceil(np.log(farthest / geometry.slope_near) / np.log(ratio)))
     slope = np.asarray(geometry.slope_near * ratio ** (np.arange(steps + RUNGS_BEYOND) - 1.0), np.float64)
     lenses = lenses_per_sample(geometry, geometry.radius, slope)
     stride = np.maximum(1, np.rint(np.sqrt(lenses / MOST_LENSES))).astype(np.int64)

@@ -74,7 +74,7 @@ class Matcher:
             )
         scale, slope = geometry.camera.tf_scale, geometry.rest_slope
         self.sampling = Sampling(float(scale), NODE_PX / slope, SEARCH_NODE_PX / slope, window)
-        self.ladder = refinement_ladder(geometry, self.sampling.pitch)
+        self.ladder = refinement_ladder(geometry, self.sampling.pitch, config.max_sigma * geometry.view.beta)
         self._search_ladder = search_ladder(geometry)
         nodes = WIDEST - 2 * window - NODES_OF_MARGIN
         self.block = min(LARGEST_BLOCK, int(nodes * self.sampling.pitch / scale))
