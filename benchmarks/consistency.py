@@ -47,10 +47,10 @@ class Outcome:
 
 
 def recordings(
-    scene: str, camera: Calibration, frames: int, seed: int
+    scene: str, camera: Calibration, frames: int, seed: int, samples: int
 ) -> tuple[list[Floats], Trajectory, Renderer]:
     """Light on the sensor without noise, and the true path."""
-    renderer = Renderer(camera, build_scene(scene, seed=seed), samples=4, threads=2, seed=seed)
+    renderer = Renderer(camera, build_scene(scene, seed=seed), samples=samples, threads=2, seed=seed)
     poses = plan(CATALOGUE[scene].path, frames=None, seed=seed).poses[:frames]
     lights = [renderer.irradiance(pose, frame=k) for k, pose in enumerate(poses)]
     return lights, Trajectory(STEP * np.arange(len(lights)), np.array(poses)), renderer
@@ -123,11 +123,11 @@ def point_errors(odometry: Odometry, truth: Trajectory, renderer: Renderer) -> A
 
 
 def outcomes(
-    scenes: list[str], draws: int, frames: int, camera: Calibration
+    scenes: list[str], draws: int, frames: int, camera: Calibration, samples: int
 ) -> Iterator[tuple[str, Outcome]]:
     """All recordings, one after the other."""
     for number, scene in enumerate(scenes):
-        lights, truth, renderer = recordings(scene, camera, frames, seed=number)
+        lights, truth, renderer = recordings(scene, camera, frames, number, samples)
         for draw in range(draws):
             yield scene, judge(lights, truth, renderer, 100 * number + draw, points=draw == 0)
 
@@ -181,11 +181,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=7)
     parser.add_argument("--frames", type=int, default=40)
     parser.add_argument("--camera", default="small")
+    parser.add_argument("--samples", type=int, default=4, help="rays a raw pixel")
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()
     found = []
+    camera = preset_camera(arguments.camera)
     for scene, outcome in outcomes(
-        arguments.scenes, arguments.draws, arguments.frames, preset_camera(arguments.camera)
+        arguments.scenes, arguments.draws, arguments.frames, camera, arguments.samples
     ):
         found.append((scene, outcome))
         print(
