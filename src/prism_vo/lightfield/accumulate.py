@@ -35,6 +35,7 @@ from prism_vo.lightfield.nearby import (
 from prism_vo.lightfield.sample_steps import (
     GREY_OFFSET,
     OUTSIDE,
+    ROUNDING_SHARE,
     STEPS_A_PIXEL,
     add_baselines,
     add_cost,
@@ -62,8 +63,6 @@ from prism_vo.lightfield.workspace import (
     V,
     whole_lanes,
 )
-
-ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 
 
 def accumulate(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyped-def]
@@ -130,9 +129,8 @@ def _sum_tile(image, lenses, overlay, grid, workspace):  # type: ignore[no-untyp
             work[k + WEIGHT] = weight_at((rx * rx + ry * ry) * by.inv_radius2, by.fall)
             work[k + INSIDE] = rim - max(abs(rx), abs(ry))
             aim(work, pixel, k, fx + xx * rx + xy * ry, fy + yx * rx + yy * ry, width32)
-            pixel[k] = (
-                pixel[k] if work[k + INSIDE] > zero else home
-            )  # all are read, also those beside the lens
+            # all are read, also those beside the lens
+            pixel[k] = pixel[k] if work[k + INSIDE] > zero else home
         for t in range(row0 * nx + PAD, (row1 + 1) * nx + PAD, EIGHT):
             between_eight(raw, base, width, pixel, work, size(t), U, V, VALUE)
         for t in range(first, last):

@@ -41,6 +41,7 @@ from prism_vo.lightfield.workspace import (
 
 GREY_OFFSET = 128.0  # subtracted from intensities: keeps float32 sums of squares accurate
 RIM = 0.1  # outer share of a micro-image's area over which weights ramp down: no lens leaves a window with a jump
+ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 STEPS_A_PIXEL = 2  # of the matching image: it holds values at raw pixels and half-way between them
 # marks raw pixels that must not be used: a sample that touches one is strongly negative
 OUTSIDE = np.float32(-1e9)

@@ -27,14 +27,13 @@ from prism_vo.lightfield.nearby import (
     SHIFT_X,
     SHIFT_Y,
 )
-from prism_vo.lightfield.sample_steps import GREY_OFFSET, STEPS_A_PIXEL, weight_at
+from prism_vo.lightfield.sample_steps import GREY_OFFSET, ROUNDING_SHARE, STEPS_A_PIXEL, weight_at
 
 SEARCH_WINDOW = 2  # nodes to each side
 SEARCH_SIDE = 2 * SEARCH_WINDOW + 1
 NOTHING = np.float32(1e30)  # cost where too few lenses overlap
 LEAST_REDUNDANCY = 0.35  # mean of (effective lenses − 1) per sample below which nothing is measured
 ROW_LENGTH = SEARCH_SIDE**2 * MOST_RUNGS
-ROUNDING_SHARE = 1e-4  # of the radius: no rounding lets a sample in that was not read
 LEAST_WEIGHT = 1e-6  # divides sums of no weight at all, which are zero
 
 
