@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import expect
+from prism_vo.lightfield import fall_off
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
@@ -28,15 +29,8 @@ from prism_vo.lightfield.paint import COLOUR_STEP, painted
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
-from prism_vo.lightfield.row_light import (
-    SamePoints,
-    even_rows,
-    is_lamp,
-    is_uneven,
-    point_grid,
-    row_curve,
-    same_points,
-)
+from prism_vo.lightfield.row_light import RIM, even_rows, is_lamp, is_uneven, row_curve
+from prism_vo.lightfield.same_points import SamePoints, point_grid, same_points
 from prism_vo.lightfield.variance import SPREAD_POWER, SampleNoise
 from prism_vo.optics.camera import LOADING, PlenopticCamera
 from prism_vo.optics.field import flattened, is_bent
@@ -68,7 +62,7 @@ class Learned(NamedTuple):
 class Decoder(Sensor):
     """Raw plenoptic images → totally focused (TF) images and inverse virtual depth with variance.
 
-    ``white`` is the image of an evenly lit target; without it vignetting is estimated from the first frame.
+    ``white`` is the image of an evenly lit target; without it vignetting is learnt from the first frame that shows it.
     """
 
     def __init__(
@@ -90,6 +84,9 @@ class Decoder(Sensor):
         self._room: list[Floats] = []  # see PreparedRaw
         self._lock = threading.Lock()
         self._large_one = threading.RLock()  # see _room_for
+        self._learning = threading.RLock()  # see _know_light
+        self._knows_light = self._light.is_measured
+        self._showed_little: RawFrame | None = None  # the last frame that did not tell how light falls off
         self._border = raw_border(self.geometry)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         smaller = replace(self.geometry, radius=self.geometry.radius - LOST_AT_RIM)
@@ -128,6 +125,7 @@ class Decoder(Sensor):
         self._focus_slope.state = memory
         known, self._noise, self.grid_watch.reference, self.grid_watch.agreeing = learned
         self._light.known.update(known)
+        self._knows_light = self._knows_light or bool(known)
 
     def problem(self, raw: RawFrame) -> str | None:
         """Frames whose micro-images lie elsewhere would be decoded to false depths."""
@@ -158,26 +156,28 @@ class Decoder(Sensor):
 
     def without_bands(self, raw: RawFrame, focused: DecodedFrame) -> tuple[RawFrame, DecodedFrame] | None:
         """The frame with evenly lit rows and its TF image at the slope of ``focused``; None: it cannot tell."""
-        seen = self.same_points(raw)
+        seen = self.same_points(raw, RIM)
         curve = row_curve(seen)
         if curve is None or not is_uneven(curve):
             return None if curve is None else (raw, focused)
         if not is_lamp(curve, seen):
             return None
         evened = replace(raw, image=even_rows(self.camera, raw.image, curve))
-        again = row_curve(self.same_points(evened))  # uneven rows bend the depths by which they are compared
+        again = row_curve(
+            self.same_points(evened, RIM)
+        )  # uneven rows bend the depths by which they are compared
         if again is not None:
             evened = replace(raw, image=even_rows(self.camera, raw.image, curve + again))
         slope = self.geometry.rest_slope if focused.slope is None else focused.slope
         image = self._focused(self.prepare(evened), slope)
         return evened, self._frame(evened, slope, image, None, None, None)
 
-    def same_points(self, raw: RawFrame) -> SamePoints:
-        """Points of the scene in all micro-images that show them."""
+    def same_points(self, raw: RawFrame, rim: float) -> SamePoints:
+        """Points of the scene in all micro-images that show them, ``rim`` px of which are left out."""
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         points = point_grid(self.view.width, self.view.height)
         slopes = np.asarray(matcher.points(image, points).slope, np.float64)
-        return same_points(matcher.geometry, image.pixels, self._border, points, slopes)
+        return same_points(matcher.geometry, image.pixels, self._border, points, slopes, rim)
 
     def focus_at(self, raw: RawFrame, slope: float) -> Floats:
         """The TF image (h, w) for things at one stereo slope: what lies elsewhere is doubled."""
@@ -252,11 +252,31 @@ class Decoder(Sensor):
         return MatchingImage(prepared.matching_image, fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
-        """Of the white image, or estimated from the first frame seen."""
+        """Of the white image, or estimated from the first frame that shows it."""
+        self._know_light(raw)
         return self._light.of(raw.image).vignetting
+
+    def _know_light(self, raw: RawFrame) -> None:
+        """Without a white image, learn how light falls off; a frame that does not show it leaves that to the next."""
+        with self._learning:
+            if self._knows_light or raw is self._showed_little:
+                return
+            self._knows_light = True  # as well as it is for now: points are found with it
+            self._light.known.clear()
+            for _ in range(fall_off.ROUNDS):
+                found = fall_off.fall_off(
+                    self.same_points(raw, fall_off.RIM), self._matcher_for(raw).geometry
+                )
+                if found is None:
+                    self._knows_light, self._showed_little = False, raw
+                    return
+                self._light.correct(raw.image, found)
+                with self._lock:
+                    self._prepared, self._matched = [], []
 
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
+        self._know_light(raw)
         with self._lock:
             kept = self._kept(raw)
             if kept is not None:
@@ -274,6 +294,7 @@ class Decoder(Sensor):
         and those of them that become keyframes are few."""
         if not self._is_large(raw):
             return self.prepare(raw)
+        self._know_light(raw)
         with self._lock:
             kept = self._kept(raw)
             return self._light.prepare(raw.image, self._border, self._bands) if kept is None else kept

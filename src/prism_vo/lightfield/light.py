@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
 from prism_vo.lightfield.bands import Bands
+from prism_vo.lightfield.fall_off import FallOff
 from prism_vo.lightfield.mosaic import PreparedMosaic
 from prism_vo.lightfield.raw import PreparedRaw
 from prism_vo.optics.camera import PlenopticCamera
@@ -19,6 +20,7 @@ from prism_vo.optics.mosaic import even_gains, find_pattern, over_sensor, site_m
 from prism_vo.optics.photometric import (
     SATURATION,
     Vignetting,
+    fainter,
     linear,
     luminance,
     vignetting_from_scene,
@@ -57,6 +59,17 @@ class RawLight:
         if known is None:
             known = self.known[image.ndim] = self._learn(image)
         return known
+
+    @property
+    def is_measured(self) -> bool:
+        """By a white image."""
+        return self._white is not None
+
+    def correct(self, image: NDArray[Any], found: FallOff) -> None:
+        """Images of this kind have less light than was assumed."""
+        known = self.of(image)
+        vignetting, brighter = fainter(known.vignetting, self._array, *found)
+        self.known[image.ndim] = known._replace(vignetting=vignetting, gain=known.gain * brighter)
 
     def prepare(self, image: NDArray[Any], border: int, bands: Bands) -> PreparedRaw:
         """The image without vignetting, ready to be focused and matched."""

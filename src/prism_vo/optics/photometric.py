@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -22,7 +22,7 @@ LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 DARKEST_SHARE = 0.2  # of a micro-image's peak: below it a pixel of the white image counts as outside
 AT_ONCE = 4e6  # pixels
 PROFILE_BIN_PX = 0.5
-RIM_SHARE = 0.75  # of the smooth profile: where light falls faster, a micro-image ends
+RIM_SHARE = 0.9  # of the smooth profile: where light falls faster, a micro-image ends
 SATURATION = 254.0
 WHITE_PERCENTILE = 99.5  # of a white image: its full light
 
@@ -124,7 +124,8 @@ def _white_balance(values: Floats, peak: float) -> tuple[float, float, float]:
 def vignetting_from_scene(
     camera: PlenopticCamera, array: MicroLensArray, image: NDArray[np.generic], pattern: str | None = None
 ) -> Vignetting:
-    """Without a white image: thousands of micro-images show unrelated texture, so their mean shows V(r)."""
+    """Without a white image: thousands of micro-images show unrelated texture, so their mean shows V(r), to a few
+    per cent (:mod:`~prism_vo.lightfield.fall_off` makes it right)."""
     light = luminance(linear(camera, image, pattern))
     distance = _centre_distance(array, light.shape)
     if (
@@ -145,6 +146,24 @@ def vignetting_from_scene(
     inside = (distance < array.diameter / 2) & (np.interp(distance, radii, profile / smooth) > RIM_SHARE)
     gain = np.where(inside, 1.0 / np.interp(distance, radii, smooth), 0.0).astype(np.float32)
     return Vignetting(gain, radii, profile)
+
+
+def fainter(
+    vignetting: Vignetting, array: MicroLensArray, radii: Array, inside: Array, lenses: Array
+) -> tuple[Vignetting, Floats]:
+    """Less light than was assumed, and the factor (H, W) on gains for it.
+
+    Logarithms: ``inside`` a micro-image at distances ``radii`` from its centre, ``lenses`` (L,) of each as a whole.
+    """
+    height, width = vignetting.gain.shape
+    owner = owner_maps(array, width, height).owner
+    distance = _centre_distance(array, vignetting.gain.shape)
+    brighter = np.empty_like(vignetting.gain)
+    for rows in _bands(vignetting.gain.shape):
+        lost = np.interp(distance[rows], radii, inside) + lenses[owner[rows]]
+        brighter[rows] = np.where(owner[rows] >= 0, np.exp(-lost), 1.0)
+    profile = vignetting.profile * np.exp(np.interp(vignetting.radii, radii, inside))
+    return replace(vignetting, gain=vignetting.gain * brighter, profile=profile), brighter
 
 
 def _centre_distance(array: MicroLensArray, shape: tuple[int, ...]) -> Floats:
