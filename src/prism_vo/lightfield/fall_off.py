@@ -31,8 +31,8 @@ class FallOff(NamedTuple):
     """Logarithms of the light that is left, relative to what was assumed."""
 
     radii: Array  # (N,) px from the centre of a micro-image
-    inside: Array  # (N,) there; 0 at the centre
-    lenses: Array  # (lenses,)
+    inside: Array  # (lens types, N) there; 0 at the centre
+    lenses: Array  # (lenses,) at the centre
 
 
 def fall_off(seen: SamePoints, geometry: StereoGeometry) -> FallOff | None:
@@ -42,18 +42,21 @@ def fall_off(seen: SamePoints, geometry: StereoGeometry) -> FallOff | None:
     centres = geometry.lenses[:, [MEASURED_X, MEASURED_Y]]
     beside = np.stack([seen.x, seen.y], -1) - centres[seen.lens]
     axis = _from_axis(geometry, centres)
-    basis = np.column_stack([_over_radius(np.hypot(*beside.T) / geometry.radius), axis[seen.lens]])
+    share = np.hypot(*beside.T) / geometry.radius
+    is_type = geometry.lens_type[:, None] == np.arange(1 + int(geometry.lens_type.max()))
+    of_type = is_type[seen.lens].astype(np.float64)
+    parts = spline_basis(share, PIECES), of_type * share[:, None] ** 2, of_type, axis[seen.lens]
+    basis = np.concatenate(parts, axis=1)
     curve = PIECES + DEGREE
     little = UNSEEN * np.eye(basis.shape[1])
     little[:curve, :curve] += STIFFNESS * bending(curve) + CONSTANT
     found = fit_levels(seen, basis, little)
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    smooth, by_type, gains, along = np.split(found, ends)
     radii = np.linspace(0.0, geometry.radius, 4 * PIECES + 1)
-    inside = _over_radius(radii / geometry.radius) @ found[:curve]
-    return FallOff(radii, inside - inside[0], axis @ found[curve:])
-
-
-def _over_radius(share: Array) -> Array:
-    return spline_basis(share, PIECES)
+    inside = spline_basis(radii / geometry.radius, PIECES) @ smooth
+    inside = inside - inside[0] + by_type[:, None] * (radii / geometry.radius) ** 2
+    return FallOff(radii, inside, is_type @ gains + axis @ along)
 
 
 def _from_axis(geometry: StereoGeometry, centres: Array) -> Array:

@@ -153,16 +153,21 @@ def fainter(
 ) -> tuple[Vignetting, Floats]:
     """Less light than was assumed, and the factor (H, W) on gains for it.
 
-    Logarithms: ``inside`` a micro-image at distances ``radii`` from its centre, ``lenses`` (L,) of each as a whole.
+    Logarithms: ``inside`` micro-images of each type (types, N) at distances ``radii`` from their centres, ``lenses``
+    (L,) at the centre of each.
     """
     height, width = vignetting.gain.shape
     owner = owner_maps(array, width, height).owner
     distance = _centre_distance(array, vignetting.gain.shape)
     brighter = np.empty_like(vignetting.gain)
     for rows in _bands(vignetting.gain.shape):
-        lost = np.interp(distance[rows], radii, inside) + lenses[owner[rows]]
+        lost = lenses[owner[rows]]
+        kind = array.lens_type[owner[rows]]
+        for number, curve in enumerate(inside):
+            mine = kind == number
+            lost[mine] += np.interp(distance[rows][mine], radii, curve)
         brighter[rows] = np.where(owner[rows] >= 0, np.exp(-lost), 1.0)
-    profile = vignetting.profile * np.exp(np.interp(vignetting.radii, radii, inside))
+    profile = vignetting.profile * np.exp(np.interp(vignetting.radii, radii, inside.mean(0)))
     return replace(vignetting, gain=vignetting.gain * brighter, profile=profile), brighter
 
 
