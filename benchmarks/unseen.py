@@ -191,12 +191,8 @@ def row(number: int, draw: Draw, found: Outcome) -> str:
     odd += [] if draw.has_white else ["no white image"]
     odd += [f"{draw.wrong_um:+.0f} µm"] if draw.wrong_um else []
     cells = [number, f"{draw.scene} {o['seed']}", camera, ", ".join(odd)]
-    cells += [
-        f"{found.scale:+.2f} ± {found.scale_sigma:.2f}",
-        f"{found.shape:.4f}",
-        found.lost,
-        found.segments,
-    ]
+    cells += [f"{found.scale:+.2f} ± {found.scale_sigma:.2f}", f"{found.shape:.4f}"]
+    cells += [f"{found.position:.1f}", f"{found.rotation:.1f}", found.lost, found.segments]
     cells += [found.code, ", ".join(found.failures), found.said]
     return "| " + " | ".join(map(str, cells)) + " |"
 
