@@ -19,7 +19,7 @@ from benchmarks.fault_injectors import Rng, rolling_exposure
 from prism_vo.arrays import Array
 from prism_vo.datasets import open_sequence
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.row_light import RIM, bent, is_lamp, is_uneven, row_curve
+from prism_vo.lightfield.row_light import bent, is_lamp, is_uneven, row_curve
 from prism_vo.types import RawFrame
 
 FRAMES = 6
@@ -47,7 +47,7 @@ def look(decoder: Decoder, raw: RawFrame, bands: Array | None) -> Seen | None:
     start = time.process_time()
     evened = decoder.without_bands(raw, decoder.focus(raw))
     seconds = time.process_time() - start
-    seen = decoder.same_points(raw, RIM)
+    seen = decoder.same_points(raw)
     curve, columns = row_curve(seen), row_curve(seen.turned())
     left = seen.x < seen.shape[1] / 2
     halves = [row_curve(seen.where(half)) for half in (left, ~left)]

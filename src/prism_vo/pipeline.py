@@ -109,6 +109,7 @@ class RunResult:
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
         return [
             *problems,
+            *self.odometry.sensor.remarks(),
             *doubts(self.reports),
             *lamp_notices(self.odometry.lamp.frames, len(self.reports)),
             *optics,

@@ -46,6 +46,10 @@ class Sensor(ABC):
         """Whether the frame that ``problem`` was asked about last shows that those before it must not be used."""
         return False
 
+    def remarks(self) -> list[str]:
+        """What a user should know of the frames or of what came with them, one sentence each."""
+        return []
+
     def without_bands(self, frame: Any, focused: DecodedFrame) -> tuple[Any, DecodedFrame] | None:
         """A frame and its focused image without the bands of a flickering lamp; both as they are where the rows are
         evenly lit; None: this image alone cannot tell."""

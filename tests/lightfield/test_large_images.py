@@ -9,7 +9,7 @@ import pytest
 from light_fields import mini
 
 from prism_vo.config import DecodeConfig
-from prism_vo.lightfield import Decoder, decode
+from prism_vo.lightfield import Decoder, kept_images
 from prism_vo.types import DecodedFrame, PointDepth
 
 POINTS = np.random.default_rng(4).uniform(20, 160, (200, 2))
@@ -31,11 +31,13 @@ def test_large_images_give_the_same_and_are_kept_where_depth_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     usual, usual_depths, small = decoded(4)
-    monkeypatch.setattr(decode, "LARGE", 1e3)
+    monkeypatch.setattr(kept_images, "LARGE", 1e3)
     large, large_depths, decoder = decoded(4)
-    assert len(small._prepared) == decode.FRAMES_KEPT
-    assert [frame.index for frame, _ in decoder._prepared] == [2]
-    assert all(image._matching is None for _, image in decoder._prepared)  # measured in: of no more use
+    assert len(small._images._prepared) == kept_images.FRAMES_KEPT
+    assert [frame.index for frame, _ in decoder._images._prepared] == [2]
+    assert all(
+        image._matching is None for _, image in decoder._images._prepared
+    )  # measured in: of no more use
     for ours, theirs in zip(large, usual, strict=True):
         np.testing.assert_array_equal(ours.image, theirs.image)
     for one, other in zip(large_depths, usual_depths, strict=True):
@@ -45,9 +47,9 @@ def test_large_images_give_the_same_and_are_kept_where_depth_is_measured(
 
 def test_at_rest_nothing_is_kept_and_measuring_goes_on_as_before() -> None:
     _, depths, decoder = decoded(2)
-    (raw, _), *_ = decoder._prepared
+    (raw, _), *_ = decoder._images._prepared
     decoder.rest()
-    assert not decoder._prepared
+    assert not decoder._images._prepared
     again = decoder.measure(raw, POINTS)
     np.testing.assert_array_equal(again.inv_virtual_depth, depths[0].inv_virtual_depth)
 

@@ -73,7 +73,7 @@ def points(curve: Array, columns: Array | None = None, seed: int = 0) -> SamePoi
     x, y = (rng.uniform(20, 180, 1000)[number] + rng.uniform(-20, 20, 4000) for _ in range(2))
     light = curve[y.astype(int)] + (0.0 if columns is None else columns[x.astype(int)])
     level = rng.uniform(50, 150, 1000)[number] * np.exp(light) + rng.normal(0, 0.5, 4000)
-    return SamePoints(number, np.zeros_like(number), x, y, level, (200, 200))
+    return SamePoints(number, np.zeros_like(number), x, y, np.full(len(x), 9.0), level, (200, 200))
 
 
 def test_what_columns_or_one_half_show_is_no_lamp() -> None:

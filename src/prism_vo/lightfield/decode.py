@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -22,6 +21,7 @@ from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.grid_watch import GridWatch
+from prism_vo.lightfield.kept_images import KeptImages, is_large
 from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic
@@ -29,7 +29,7 @@ from prism_vo.lightfield.paint import COLOUR_STEP, painted
 from prism_vo.lightfield.raw import BILINEAR_BLUR, PIXEL_BLUR, PreparedRaw
 from prism_vo.lightfield.records import MatchingImage
 from prism_vo.lightfield.refocus import FocusSlope, look_grid
-from prism_vo.lightfield.row_light import RIM, even_rows, is_lamp, is_uneven, row_curve
+from prism_vo.lightfield.row_light import even_rows, is_lamp, is_uneven, row_curve
 from prism_vo.lightfield.same_points import SamePoints, point_grid, same_points
 from prism_vo.lightfield.variance import SPREAD_POWER, SampleNoise
 from prism_vo.optics.camera import LOADING, PlenopticCamera
@@ -45,15 +45,14 @@ FRAME = "an image becomes one with RawFrame(index, time, image)"
 # there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4 alike for all of them
 DOUBT = 16.0
 LEAST_SATURATED = 1e-3  # share of a TF pixel's light
-LARGE = 2e8  # bytes of an image for matching: of such, one is kept (an R32 has 500 MB)
-MATCHED_KEPT = 2  # images for matching: of the current frame, and of one that another thread may be reading
-FRAMES_KEPT = 4  # prepared raw images: besides those two, frames that are focused ahead
 
 
 class Learned(NamedTuple):
     """What was learnt once from the first frames."""
 
     light: dict[int, KnownLight]
+    knows_light: bool
+    white_is_off: float
     noise: SampleNoise | None
     grid: Array | None
     agreeing: int
@@ -79,15 +78,13 @@ class Decoder(Sensor):
         self.view = self.geometry.view  # everything is decoded on it
         self._bands = Bands(self.config.threads)
         self._light = RawLight(camera, self.geometry.array, white)
-        self._prepared: list[tuple[RawFrame, PreparedRaw]] = []
-        self._matched: list[PreparedRaw] = []  # that have an image for matching, the last one last
-        self._room: list[Floats] = []  # see PreparedRaw
-        self._lock = threading.Lock()
-        self._large_one = threading.RLock()  # see _room_for
         self._learning = threading.RLock()  # see _know_light
-        self._knows_light = self._light.is_measured
+        self._knows_light = False
         self._showed_little: RawFrame | None = None  # the last frame that did not tell how light falls off
+        self._seen: tuple[RawFrame, SamePoints] | None = None
+        self._white_is_off = 0.0  # see FallOff.spread
         self._border = raw_border(self.geometry)
+        self._images = KeptImages(self._light, self._border, self._bands)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
         smaller = replace(self.geometry, radius=self.geometry.radius - LOST_AT_RIM)
         self._mosaic_matcher = Matcher(smaller, self.config, self._bands)
@@ -107,14 +104,12 @@ class Decoder(Sensor):
 
     def rest(self) -> None:
         """Prepared images go; of an R32 they are 600 MB, just when a run's end wants room of its own."""
-        with self._lock:
-            self._prepared, self._matched, self._room = [], [], []
+        self._images.rest()
 
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
-        return Learned(
-            dict(self._light.known), self._noise, self.grid_watch.reference, self.grid_watch.agreeing
-        )
+        light = dict(self._light.known), self._knows_light, self._white_is_off
+        return Learned(*light, self._noise, self.grid_watch.reference, self.grid_watch.agreeing)
 
     def unlearn(self) -> None:
         """The noise of a frame without depth is not that of the recording: with it no later frame would have any."""
@@ -123,9 +118,19 @@ class Decoder(Sensor):
     def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
-        known, self._noise, self.grid_watch.reference, self.grid_watch.agreeing = learned
+        known, self._knows_light, self._white_is_off, self._noise, reference, agreeing = learned
         self._light.known.update(known)
-        self._knows_light = self._knows_light or bool(known)
+        self.grid_watch.reference, self.grid_watch.agreeing = reference, agreeing
+
+    def remarks(self) -> list[str]:
+        """On a white image that is not that of the recording."""
+        if not self._white_is_off:
+            return []
+        return [
+            f"The white image does not fit the recording: inside the micro-images light differs by "
+            f"{100 * self._white_is_off:.0f} % (RMS) from what it shows, and was taken from the frames instead; take a "
+            "white image with the lens, aperture and focus of the recording."
+        ]
 
     def problem(self, raw: RawFrame) -> str | None:
         """Frames whose micro-images lie elsewhere would be decoded to false depths."""
@@ -144,9 +149,9 @@ class Decoder(Sensor):
     def focus(self, raw: RawFrame) -> DecodedFrame:
         """The TF image alone (h, w), in milliseconds: depth is looked at every few frames, at a few points."""
         expect(raw, RawFrame, "raw", FRAME)
-        with self._room_for(raw):
+        with self._images.room_for(raw):
             slope = self._focus_slope.of(raw.index, lambda: self._slopes(raw))
-            image = self._focused(self._prepared_to_focus(raw), slope)
+            image = self._focused(self._to_focus(raw), slope)
         return self._frame(raw, slope, image, None, None, None)
 
     def look(self, raw: RawFrame) -> None:
@@ -156,28 +161,31 @@ class Decoder(Sensor):
 
     def without_bands(self, raw: RawFrame, focused: DecodedFrame) -> tuple[RawFrame, DecodedFrame] | None:
         """The frame with evenly lit rows and its TF image at the slope of ``focused``; None: it cannot tell."""
-        seen = self.same_points(raw, RIM)
+        seen = self.same_points(raw)
         curve = row_curve(seen)
         if curve is None or not is_uneven(curve):
             return None if curve is None else (raw, focused)
         if not is_lamp(curve, seen):
             return None
         evened = replace(raw, image=even_rows(self.camera, raw.image, curve))
-        again = row_curve(
-            self.same_points(evened, RIM)
-        )  # uneven rows bend the depths by which they are compared
+        again = row_curve(self.same_points(evened))  # uneven rows bend the depths by which they are compared
         if again is not None:
             evened = replace(raw, image=even_rows(self.camera, raw.image, curve + again))
         slope = self.geometry.rest_slope if focused.slope is None else focused.slope
         image = self._focused(self.prepare(evened), slope)
         return evened, self._frame(evened, slope, image, None, None, None)
 
-    def same_points(self, raw: RawFrame, rim: float) -> SamePoints:
-        """Points of the scene in all micro-images that show them, ``rim`` px of which are left out."""
+    def same_points(self, raw: RawFrame) -> SamePoints:
+        """Points of the scene in all micro-images that show them; kept for the last frame."""
+        kept = self._seen
+        if kept is not None and kept[0] is raw:
+            return kept[1]
         image, matcher = self.matching_image(raw), self._matcher_for(raw)
         points = point_grid(self.view.width, self.view.height)
         slopes = np.asarray(matcher.points(image, points).slope, np.float64)
-        return same_points(matcher.geometry, image.pixels, self._border, points, slopes, rim)
+        seen = same_points(matcher.geometry, image.pixels, self._border, points, slopes)
+        self._seen = raw, seen
+        return seen
 
     def focus_at(self, raw: RawFrame, slope: float) -> Floats:
         """The TF image (h, w) for things at one stereo slope: what lies elsewhere is doubled."""
@@ -187,7 +195,7 @@ class Decoder(Sensor):
     def measure(self, raw: RawFrame, points: ArrayLike) -> PointDepth:
         """Inverse virtual depth and its variance at TF pixels (N, 2) (x, y), whole or fractional."""
         expect(raw, RawFrame, "raw", FRAME)
-        with self._room_for(raw):
+        with self._images.room_for(raw):
             return self._measured(raw, np.ascontiguousarray(np.asarray(points, np.float64).reshape(-1, 2)))
 
     def _measured(self, raw: RawFrame, xy: Array) -> PointDepth:
@@ -201,9 +209,7 @@ class Decoder(Sensor):
             variance = variance * doubt[row.astype(np.intp), column.astype(np.intp)]
         if self._is_bent:
             rho, variance = flattened(self.camera, xy, rho, variance)
-        if self._is_large(
-            raw
-        ):  # its image for matching has 500 MB, and hardly any frame is measured in twice
+        if is_large(raw):  # its image for matching has 500 MB, and hardly any frame is measured in twice
             self.prepare(raw).forget_matching()
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
@@ -242,14 +248,7 @@ class Decoder(Sensor):
     def matching_image(self, raw: RawFrame) -> MatchingImage:
         """What the matcher reads of a frame."""
         fall = transmission_fall(self.vignetting(raw), self._matcher_for(raw).geometry.radius)
-        prepared = self.prepare(raw)
-        with self._lock:
-            matched = [*(other for other in self._matched if other is not prepared), prepared]
-            kept = 1 if self._is_large(raw) else MATCHED_KEPT
-            for other in matched[:-kept]:
-                other.forget_matching()
-            self._matched = matched[-kept:]
-        return MatchingImage(prepared.matching_image, fall)
+        return MatchingImage(self._images.to_match(raw), fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame that shows it."""
@@ -257,58 +256,36 @@ class Decoder(Sensor):
         return self._light.of(raw.image).vignetting
 
     def _know_light(self, raw: RawFrame) -> None:
-        """Without a white image, learn how light falls off; a frame that does not show it leaves that to the next."""
+        """Without a white image, or with one that does not fit, learn how light falls off from the first frame.
+
+        A frame that does not show it leaves that to the next.
+        """
         with self._learning:
             if self._knows_light or raw is self._showed_little:
                 return
             self._knows_light = True  # as well as it is for now: points are found with it
             self._light.known.clear()
-            for _ in range(fall_off.ROUNDS):
-                found = fall_off.fall_off(
-                    self.same_points(raw, fall_off.RIM), self._matcher_for(raw).geometry
-                )
+            for n in range(fall_off.ROUNDS):
+                found = fall_off.fall_off(self.same_points(raw), self._matcher_for(raw).geometry)
                 if found is None:
-                    self._knows_light, self._showed_little = False, raw
+                    self._knows_light, self._showed_little = self._light.is_measured, raw
                     return
+                if n == 0 and self._light.is_measured:
+                    if not found.is_other_light:
+                        return
+                    self._white_is_off = found.spread
                 self._light.correct(raw.image, found)
-                with self._lock:
-                    self._prepared, self._matched = [], []
+                self._images.forget()
+                self._seen = None
 
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
         self._know_light(raw)
-        with self._lock:
-            kept = self._kept(raw)
-            if kept is not None:
-                return kept
-            if self._is_large(raw):  # they go before the next is made
-                self._prepared, self._matched = [], []
-            image = self._light.prepare(raw.image, self._border, self._bands)
-            if not self._is_large(raw):
-                image.room = self._room
-            self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
-            return image
+        return self._images.prepare(raw)
 
-    def _prepared_to_focus(self, raw: RawFrame) -> PreparedRaw:
-        """As :meth:`prepare`; large ones are kept where depth is measured only: frames are focused well ahead of that,
-        and those of them that become keyframes are few."""
-        if not self._is_large(raw):
-            return self.prepare(raw)
+    def _to_focus(self, raw: RawFrame) -> PreparedRaw:
         self._know_light(raw)
-        with self._lock:
-            kept = self._kept(raw)
-            return self._light.prepare(raw.image, self._border, self._bands) if kept is None else kept
-
-    def _kept(self, raw: RawFrame) -> PreparedRaw | None:
-        return next((image for frame, image in self._prepared if frame is raw), None)
-
-    def _room_for(self, raw: RawFrame) -> AbstractContextManager[object]:
-        """Large images are focused and measured in one at a time: both need several times the memory of the image."""
-        return self._large_one if self._is_large(raw) else nullcontext()
-
-    def _is_large(self, raw: RawFrame) -> bool:
-        """Whether its image for matching is: four floats to a pixel."""
-        return 16 * raw.image.shape[0] * raw.image.shape[1] > LARGE
+        return self._images.to_focus(raw)
 
     def _frame(
         self,

@@ -66,9 +66,9 @@ class RawLight:
         return self._white is not None
 
     def correct(self, image: NDArray[Any], found: FallOff) -> None:
-        """Images of this kind have less light than was assumed."""
+        """Images of this kind have less light than was known."""
         known = self.of(image)
-        vignetting, brighter = fainter(known.vignetting, self._array, *found)
+        vignetting, brighter = fainter(known.vignetting, self._array, found.radii, found.inside, found.lenses)
         self.known[image.ndim] = known._replace(vignetting=vignetting, gain=known.gain * brighter)
 
     def prepare(self, image: NDArray[Any], border: int, bands: Bands) -> PreparedRaw:

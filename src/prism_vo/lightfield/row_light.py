@@ -36,6 +36,7 @@ OVER_HALVES = 3.5
 
 def row_curve(seen: SamePoints) -> Array | None:
     """G (rows,) about its mean; None: too little is seen."""
+    seen = seen.where(seen.from_rim > RIM)
     if not seen.are_enough:
         return None
     rows = seen.shape[0]
@@ -43,7 +44,7 @@ def row_curve(seen: SamePoints) -> Array | None:
     constant, unseen = FIXED
     count = basis.shape[1]
     little = STIFFNESS * bending(count) + constant * np.ones((count, count)) + unseen * np.eye(count)
-    coefficients = fit_levels(seen, basis, little)
+    coefficients, _ = fit_levels(seen, basis, little)
     curve = spline_basis((np.arange(rows) + 0.5) / rows, PIECES) @ coefficients
     return np.asarray(curve - curve.mean())
 
