@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that begins with images that are no good takes their poses back: nothing after them fits them."""
+"""A segment of images that are no good, at the beginning or later, has no poses in the end: nothing joins it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from decoded_frames import FrameList, wall
 
 from prism_vo.pipeline import run
-from prism_vo.poor_frames import poor_beginning
+from prism_vo.poor_frames import poor_segments
 from prism_vo.report.sink import ReportSink
 from prism_vo.types import DecodedFrame
 
@@ -59,16 +59,16 @@ def test_a_beginning_with_depth_is_a_segment_of_its_own() -> None:
     assert result.lost == 5 and result.segments == 2
 
 
-def test_only_a_beginning_that_all_of_its_keyframes_speak_against() -> None:
+def test_only_a_segment_that_all_of_its_keyframes_speak_against() -> None:
     reports = list(run(begun_with(1.0)).reports)
     known = [k for k, r in enumerate(reports) if np.isfinite(r.measured)]
 
-    def with_shares(first: float, later: float) -> int | None:
+    def with_shares(first: float, later: float) -> list[int]:
         seen = list(reports)
         for k in known:
             seen[k] = replace(seen[k], measured=first if seen[k].segment == 0 else later)
-        return poor_beginning(seen)
+        return poor_segments(seen)
 
-    assert with_shares(0.3, 0.9) == 0
-    assert with_shares(0.5, 0.9) is None and with_shares(0.9, 0.3) is None
-    assert poor_beginning(reports[:BEGUN]) is None
+    assert with_shares(0.3, 0.9) == [0] and with_shares(0.9, 0.3) == [1]
+    assert with_shares(0.5, 0.9) == [] and with_shares(0.9, 0.5) == []
+    assert poor_segments(reports[:BEGUN]) == []

@@ -191,7 +191,8 @@ class Following:
             depth = self.window.keyframe_depth()
             self.reference = self.tracker.reference(depth, frame.pyramid)
         newest = self.window.keyframes[-1]
-        self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
+        has_depth = bool(np.median(self._measured) >= LEAST_MEASURED)
+        self.motion = self.motion.at_keyframe(newest.pose, newest.exposure, has_depth)
         self.map.follow(self.window.keyframes, self.segment)
         self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
@@ -280,7 +281,7 @@ class Following:
         with self.watch("track"):
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None and (found.verdict.is_example or self._measured[-1] < LEAST_MEASURED):
+        if found is not None and found.verdict.is_example:
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
             posed, even = self._in_common_light(found.posed, found.track, found.exposure)

@@ -124,7 +124,7 @@ def _are_many(numbers: list[int]) -> bool:
 
 def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence on poses that were taken back at the end: the camera delivered one image again and again while it went
-    on, or the run began with images that were no good."""
+    on, or a segment is made of images that were no good."""
     reports, sentences = list(reports), []
     if frozen := [report.index for report in reports if is_frozen(report)]:
         many = f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies"
@@ -137,10 +137,10 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
             f"{len(again)} frames ({again[0]} to {again[-1]}) show what the frame before them showed, though not to "
             "the last bit, while the camera went on or may have: no pose is known."
         )
-    if begun := [report.index for report in reports if is_forgotten(report)]:
+    if poor := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(
-            f"The run began with images that have hardly any depth ({begun[0]} to {begun[-1]}; out of focus?), and "
-            "nothing after them fits them: they have no pose."
+            f"{len(poor)} frames have hardly any depth ({poor[0]} to {poor[-1]}; out of focus, in fog?), and nothing "
+            "joins them to the others: they have no pose."
         )
     return sentences
 

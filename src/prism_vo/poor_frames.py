@@ -12,7 +12,7 @@ keyframe most of which showed something else than the scene.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -47,21 +47,25 @@ def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
     return poor
 
 
-def poor_beginning(reports: Sequence[FrameReport]) -> int | None:
-    """The first segment, if none of its keyframes has half of the depths that those of later segments have.
+def poor_segments(reports: Iterable[FrameReport]) -> list[int]:
+    """Segments none of whose keyframes has half of the depths that those of the others have.
 
     A run cannot know that of its first image: one that is out of focus has some depth, and a scale that may be wrong
-    several times over. That nothing after it fits it, shows.
+    several times over. Nor can it wait for ever for a better one after a loss: fog may have come to stay. What the
+    others have, shows.
     """
     shares: dict[int, list[float]] = {}
     for report in reports:
         if np.isfinite(report.measured):
             if not shares and report.status == "recovered":  # at a place that was known before
-                return None
+                return []
             shares.setdefault(report.segment, []).append(report.measured)
-    first = min(shares, default=0)
-    later = [share for segment, known in shares.items() if segment != first for share in known]
-    return first if later and max(shares[first]) < POORER * np.median(later) else None
+    found = []
+    for segment, known in shares.items():
+        others = [share for other, each in shares.items() if other != segment for share in each]
+        if others and max(known) < POORER * np.median(others):
+            found.append(segment)
+    return found
 
 
 class _Fit:
