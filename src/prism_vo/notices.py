@@ -11,13 +11,11 @@ from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
-from prism_vo.window.agreement import DepthAgreement
+from prism_vo.window.agreement import middle_excess, most_certain
 from prism_vo.window.report import FocusReport
 from prism_vo.withdrawal import is_forgotten, is_frozen, is_repeated
 
 SURE = 3.0  # standard deviations
-# what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
-SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
 # partly covered or poor frames among so many in a row, from which on it is said: clean recordings have none, but for
@@ -139,8 +137,9 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
         )
     if poor := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(
-            f"{len(poor)} frames have hardly any depth ({poor[0]} to {poor[-1]}; out of focus, in fog?), and nothing "
-            "joins them to the others: they have no pose."
+            f"{len(poor)} frames ({poor[0]} to {poor[-1]}) belong to maps that nothing joins to the others and that "
+            "have far less depth, fewer than three keyframes, or depths that contradict parallax (out of focus, fog, "
+            "uneven light?): they have no pose."
         )
     return sentences
 
@@ -169,9 +168,8 @@ def contradiction(reports: Iterable[FrameReport], camera: PlenopticCamera) -> st
     ]
     if len(found) < LEAST_KEYFRAMES:
         return None
-    best = _best(found)
-    excess = float(np.median([a.excess for a in best]))
-    sigma = float(np.hypot(np.median([a.intercept_sigma for a in best]), SYSTEMATIC))
+    best = most_certain(found)
+    excess, sigma = middle_excess(found)
     if abs(excess) < SURE * sigma:
         return None
     disagree = f"Measured depth and parallax disagree ({abs(excess) / sigma:.0f} σ)"
@@ -198,14 +196,8 @@ def agreement_rows(reports: Iterable[FrameReport]) -> list[tuple[str, str]]:
     ]
     if not found:
         return []
-    best = _best(found)
+    best = most_certain(found)
     sigma = float(np.median([a.intercept_sigma for a in best]))
     excess = float(np.median([a.excess for a in best]))
     words = f"virtual depth at infinity {best[0].expected_intercept + excess:.4f} ± {sigma:.4f}"
     return [("depth and parallax", f"{words}; the file's is {best[0].expected_intercept:.4f}")]
-
-
-def _best(found: list[DepthAgreement]) -> list[DepthAgreement]:
-    """Those about as certain as the most certain one."""
-    limit = 2.0 * min(a.intercept_sigma for a in found)
-    return [a for a in found if a.intercept_sigma <= limit]

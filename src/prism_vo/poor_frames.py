@@ -47,27 +47,6 @@ def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
     return poor
 
 
-def poor_segments(reports: Iterable[FrameReport]) -> list[int]:
-    """Segments none of whose keyframes has half of the depths that those of the others have.
-
-    A run cannot know that of its first image: one that is out of focus has some depth, and a scale that may be wrong
-    several times over. Nor can it wait for ever for a better one after a loss: fog may have come to stay. What the
-    others have, shows.
-    """
-    shares: dict[int, list[float]] = {}
-    for report in reports:
-        if np.isfinite(report.measured):
-            if not shares and report.status == "recovered":  # at a place that was known before
-                return []
-            shares.setdefault(report.segment, []).append(report.measured)
-    found = []
-    for segment, known in shares.items():
-        others = [share for other, each in shares.items() if other != segment for share in each]
-        if others and max(known) < POORER * np.median(others):
-            found.append(segment)
-    return found
-
-
 class _Fit:
     """Residuals of the last good frames of a segment."""
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from prism_vo.copies import frozen_runs
 from prism_vo.frame_report import FrameReport
 from prism_vo.map.world import Map
-from prism_vo.poor_frames import poor_segments
+from prism_vo.poor_segments import poor_segments
 from prism_vo.repeats import repeated_runs
 from prism_vo.shelf import Shelf
 from prism_vo.tracking.judge import Verdict
 
 FROZEN = "A copy of the frame before it, while the camera went on or may have."
 REPEATED = "It shows what the frame before it showed, while the camera went on or may have."
-WITHOUT_DEPTH = "Its segment has far less depth than others, and so a scale of its own; nothing joins them."
+NO_MAP = "Its segment has less depth than others, few keyframes or contradictory depths; nothing joins them."
 NO_SEGMENT = -1
 
 
@@ -58,12 +58,12 @@ def is_repeated(report: FrameReport) -> bool:
 
 def is_forgotten(report: FrameReport) -> bool:
     """Whether it belonged to a segment that was no good."""
-    return report.verdict is not None and report.verdict.contradiction == WITHOUT_DEPTH
+    return report.verdict is not None and report.verdict.contradiction == NO_MAP
 
 
 def _outside(report: FrameReport) -> FrameReport:
     """In no world any more."""
-    lost = report if report.status == "lost" else _without_pose(report, WITHOUT_DEPTH)
+    lost = report if report.status == "lost" else _without_pose(report, NO_MAP)
     return replace(lost, segment=NO_SEGMENT)
 
 

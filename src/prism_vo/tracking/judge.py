@@ -233,7 +233,9 @@ class Judge:
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
         confirmed = depth.agreeing if depth.has_a_say else 1.0
-        return Verdict(quality * confirmed, is_example=depth.has_a_say or not motion.depth_is_usual)
+        return Verdict(
+            quality * confirmed, is_example=depth.has_a_say or not (worse or motion.depth_is_usual)
+        )
 
     @staticmethod
     def _quality(track: Track, motion: Motion) -> float:
