@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from prism_vo.doubtful_scale import doubtful_scale
 from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
@@ -84,7 +85,12 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def doubts(reports: Iterable[FrameReport]) -> list[str]:
     """Sentences on what may have drawn poses aside though every frame has one: exit code 3."""
     reports = list(reports)
-    return [*covered_notices(reports), *poor_notices(reports), *withdrawn_notices(reports)]
+    return [
+        *covered_notices(reports),
+        *poor_notices(reports),
+        *scale_notices(reports),
+        *withdrawn_notices(reports),
+    ]
 
 
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
@@ -112,6 +118,19 @@ def poor_notices(reports: Iterable[FrameReport]) -> list[str]:
     return [
         f"{len(numbers)} of {len(reports)} frames ({first} to {last}) suddenly fit the map far worse than those before "
         "them, have no depth, or hang on one that does, or that is mostly covered: their poses may be drawn aside."
+    ]
+
+
+def scale_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if measured depth and parallax disagree about lengths, whatever the focus."""
+    found = doubtful_scale(reports)
+    if not found:
+        return []
+    first, last = found[0].index, found[-1].index
+    return [
+        f"At {len(found)} keyframes ({first} to {last}) lengths by parallax and by measured depth differ by a factor, "
+        "and no focus explains it: lengths may be wrong several times over (a camera that only turned at first, images "
+        "whose parts do not belong together, a wrong camera file?)."
     ]
 
 

@@ -28,6 +28,7 @@ HUBER = 2.0  # σ
 ITERATIONS = 6
 # what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
 SYSTEMATIC = 0.003
+SYSTEMATIC_SLOPE = 0.05  # relative; rooms with exact cameras: 0.08 in the middle of a run
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class DepthAgreement:
     def excess(self) -> float:
         """Found less expected intercept."""
         return self.intercept - self.expected_intercept
+
+    @property
+    def slope_excess(self) -> float:
+        """σ by which lengths by parallax differ from measured ones, by a factor."""
+        return float((self.slope_ratio - 1.0) / np.hypot(self.slope_ratio_sigma, SYSTEMATIC_SLOPE))
 
 
 def most_certain(found: Sequence[DepthAgreement]) -> list[DepthAgreement]:
