@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from benchmarks import fault_everyday as fe
 from benchmarks import fault_injectors as fi
 from benchmarks import fault_light as fl
 from benchmarks import fault_mixed as fm
@@ -100,6 +101,7 @@ def faults(pitch: float) -> list[Fault]:
         *_light_and_sensor(),
         *_order_and_beginnings(),
         *_mixed(),
+        *_everyday(pitch),
     ]
 
 
@@ -202,3 +204,34 @@ def _mixed() -> list[Fault]:
         Fault("each keeps 0.3 of the one before", fm.remembers(0.3), 0.3),
     ]
     return [replace(f, group="mixed") for f in found]
+
+
+def _everyday(pitch: float) -> list[Fault]:
+    """What cables, sensors, weather and hands do besides."""
+    found = [
+        Fault("bytes missing, 5", _changed(fe.bytes_missing(7), 5), 0.3),
+        Fault("bytes missing for good", _changed(fe.bytes_missing(7), None), 0.3),
+        Fault("a bit is stuck", _changed(fe.bit_stuck(4), None), 0.3),
+        Fault("every second column × 0.85", _changed(fe.odd_columns(0.85), None), 0.3),
+        Fault("hum of 12 grey levels", _changed(fe.hum(12.0, 60.0), None), 0.3),
+        Fault("heats up", _changed(fe.heats_up(20, 15.0, 30.0), None), 0.3),
+        Fault("binned, 10", _changed(fe.binned, 10), 0.3),
+        Fault("JPEG becomes worse and worse", _changed(fe.worse_and_worse_jpeg(20, 5), None), 0.3),
+        Fault("date and time on every image", _changed(fe.writing, -1), 0.3),
+        Fault("turned by 0.3° on the sensor", _changed(fe.turned_on_the_sensor(0.3), None), 0.5, said=True),
+        Fault("aside by whole lenses for good", _changed(fe.by_whole_lenses(pitch), None), 0.5, said=True),
+        Fault("shimmer of 0.5 px", _changed(fe.shimmer(0.5), None), 0.3),
+        Fault("flashes × 3 every 6", _changed(fe.flashes(3.0, 6), None), 0.3),
+        Fault("snow", _changed(fe.snow(150), None), 0.3),
+        Fault("a torch instead of the light", _changed(fe.torch(0.15), None), 0.3),
+        Fault("smeared more and more", _changed(fe.smears_more(15, 9), None), 0.3),
+        Fault("out of focus for good", _changed(fl.softened(2.0), None), 0.3),
+        Fault("a little out of focus for good", _changed(fl.softened(1.2), None), 0.3),
+        Fault("an old frame among every 7", fe.old_frames(7, 10), 0.2),
+        Fault("from the start again", fe.from_the_start_again, 0.2),
+        Fault("stops for 6 and goes on", fe.stops_for(6, 1.5), 0.2),
+        Fault("each frame 4 times, coded anew", fe.each_often(4, 1.5), 0.2),
+        Fault("rolling shutter over the whole frame", fe.rolling_shutter, 0.5),
+        Fault("right half 1 early", fe.torn_apart, 0.3),
+    ]
+    return [replace(f, group="everyday") for f in found]

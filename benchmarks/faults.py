@@ -115,7 +115,8 @@ def segment_error(result: pipeline.RunResult, times: Array, true: Array, with_sc
         return float("nan")
     found = result.trajectory
     segment = {r.time: r.segment for r in result.reports if r.status != "lost"}
-    which = np.array([segment[t] for t in found.times.tolist()])
+    # a run that began again has poses of frames that were lost when they came
+    which = np.array([segment.get(t, own) for t, own in zip(found.times.tolist(), found.segments.tolist())])
     truth = true[np.searchsorted(times, found.times - 1e-9)]
     squared = []
     for number in np.unique(which):

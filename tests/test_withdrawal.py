@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that begins with images that are no good takes their poses back: nothing after them fits them."""
+"""A segment of images that are no good, at the beginning or later, has no poses in the end: nothing joins it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from decoded_frames import FrameList, wall
 
 from prism_vo.pipeline import run
-from prism_vo.poor_frames import poor_beginning
+from prism_vo.poor_segments import poor_segments
 from prism_vo.report.sink import ReportSink
 from prism_vo.types import DecodedFrame
 
@@ -27,9 +28,9 @@ def another_wall(frame: DecodedFrame, share: float) -> DecodedFrame:
     return replace(frame, **flipped, valid=kept[:, ::-1].copy())
 
 
-def begun_with(share: float) -> FrameList:
-    frames = wall(16)[0]
-    return FrameList([*(another_wall(f, share) for f in frames[:BEGUN]), *frames[BEGUN:]])
+def begun_with(share: float, count: int = BEGUN) -> FrameList:
+    frames = wall(13 + count)[0]
+    return FrameList([*(another_wall(f, share) for f in frames[:count]), *frames[count:]])
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run")
     result = run(begun_with(0.3), out=path, sinks=[ReportSink(path)])
     assert result.lost == BEGUN + 5 and result.segments == 1 and result.exit_code == 3
-    assert any("hardly any depth (0 to 2" in notice for notice in result.notices)
+    assert any("3 frames (0 to 2) belong to maps that nothing joins" in n for n in result.notices)
     begun = result.odometry.map.segment_of
     first = {k for k in begun if begun[k] == 0}
     assert first and not first & result.odometry.map.poses().keys()
@@ -54,21 +55,46 @@ def test_they_are_in_no_file(out: Path) -> None:
     assert '"segment": -1' in (out / "stats.jsonl").read_text().splitlines()[0]
 
 
-def test_a_beginning_with_depth_is_a_segment_of_its_own() -> None:
-    result = run(begun_with(1.0))
+def test_a_beginning_with_depth_is_a_segment_of_its_own_once_it_is_a_map() -> None:
+    """Before its third keyframe nothing has confirmed its depths."""
+    result = run(begun_with(1.0, 8))
     assert result.lost == 5 and result.segments == 2
+    few = run(begun_with(1.0))
+    assert few.lost == BEGUN + 5 and few.segments == 1 and few.exit_code == 3
 
 
-def test_only_a_beginning_that_all_of_its_keyframes_speak_against() -> None:
-    reports = list(run(begun_with(1.0)).reports)
-    known = [k for k, r in enumerate(reports) if np.isfinite(r.measured)]
+def keyframe(segment: int, measured: float, excess: float = 0.0, sigma: float = 1e-3) -> SimpleNamespace:
+    agreement = SimpleNamespace(excess=excess, intercept_sigma=sigma)
+    mapping = SimpleNamespace(agreement=agreement)
+    return SimpleNamespace(segment=segment, status="keyframe", measured=measured, mapping=mapping)
 
-    def with_shares(first: float, later: float) -> int | None:
-        seen = list(reports)
-        for k in known:
-            seen[k] = replace(seen[k], measured=first if seen[k].segment == 0 else later)
-        return poor_beginning(seen)
 
-    assert with_shares(0.3, 0.9) == 0
-    assert with_shares(0.5, 0.9) is None and with_shares(0.9, 0.3) is None
-    assert poor_beginning(reports[:BEGUN]) is None
+def found_poor(*segments: list[SimpleNamespace]) -> list[int]:
+    return poor_segments([report for each in segments for report in each])  # type: ignore[misc]
+
+
+def test_only_a_segment_that_all_of_its_keyframes_speak_against() -> None:
+    good, poor = [keyframe(0, 0.9)] * 4, [keyframe(1, 0.6)] * 4
+    assert found_poor(good, poor) == [1]
+    assert found_poor(good, [*poor, keyframe(1, 0.8)]) == []
+    assert found_poor(poor) == [], "nothing to compare it with"
+
+
+def test_a_segment_whose_depths_contradict_parallax_where_those_of_others_do_not() -> None:
+    agrees = [keyframe(0, 1.0, excess=0.001)] * 3
+    contradicts = [keyframe(1, 1.0, excess=0.05)] * 3
+    assert found_poor(agrees, contradicts) == [1]
+    assert found_poor([keyframe(0, 1.0, excess=0.04)] * 3, contradicts) == [], "the camera file is wrong"
+    assert found_poor([keyframe(0, 1.0, sigma=0.05)] * 3, contradicts) == [], "it knows nothing about that"
+
+
+def test_a_segment_that_never_became_a_map_beside_one_that_did() -> None:
+    young, old = [keyframe(0, 1.0)] * 2, [keyframe(1, 1.0)] * 3
+    assert found_poor(young, old) == [0]
+    assert found_poor(young, [keyframe(1, 1.0)] * 2) == []
+
+
+def test_a_run_in_a_known_map_is_not_asked() -> None:
+    first = keyframe(0, 0.2)
+    first.status = "recovered"
+    assert found_poor([first], [keyframe(1, 1.0)] * 4) == []

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("datasets", "calibrate", "batch"),
     ("window", "baselines", "places", "board_fit", "dense"),
     ("map", "frame_report", "beginning"),
-    ("variants", "copies", "poor_frames"),
+    ("variants", "copies", "doubtful_scale", "poor_frames", "poor_segments"),
     ("repeats",),
     ("following", "withdrawal"),
     ("odometry",),

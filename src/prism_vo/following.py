@@ -25,8 +25,9 @@ from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
 from prism_vo.tracking.brightness import covered_share
 from prism_vo.tracking.common_light import divided, light_of, track_divided
+from prism_vo.tracking.depth_shares import DepthShares
 from prism_vo.tracking.evened import Lamp, first_without_bands, track_without_bands
-from prism_vo.tracking.judge import LEAST_MEASURED, Judge, Verdict
+from prism_vo.tracking.judge import Judge, Verdict
 from prism_vo.tracking.motion import Motion
 from prism_vo.tracking.policy import keyframe_distance, wants_keyframe
 from prism_vo.tracking.recovery import judged, relocate
@@ -40,10 +41,7 @@ from prism_vo.window.report import MappingReport, WindowChange
 from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
-REMEMBERED = 20  # keyframes
-# of the depths that they had, to start another segment with: blurred images have few, and false ones
-LEAST_DEPTH = 0.5
-WAITED = 3  # times the patience, after which a segment starts all the same
+WAITED = 3  # times the patience, after which a segment starts though others had more depth
 NO_KEYFRAME = "The image fits badly and has no depth: the map cannot go on with it."
 
 
@@ -83,7 +81,7 @@ class Following:
         self.segments = int(known is not None)  # that were begun; the world of a known map is the first
         self.lamp = Lamp()
         self.last: FrameReport | None = None  # of the frame before
-        self._measured: tuple[float, ...] = ()  # shares of the last keyframes' candidates that have a depth
+        self._depth = DepthShares()
         self._farther = 1.0  # times the usual distance between keyframes
 
     def __call__(self, frame: Frame, copy: bool = False) -> FrameReport:
@@ -181,7 +179,7 @@ class Following:
             found = candidates()
             self.window.adopt(found, view)
         self._farther = 1.0 if self.window.is_learning else keyframe_distance(found.scale_sigma(view))
-        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
+        self._depth = self._depth.after(found.measured_share)
         self._track_against_newest(posed.frame, change)
         return change.report
 
@@ -191,7 +189,7 @@ class Following:
             depth = self.window.keyframe_depth()
             self.reference = self.tracker.reference(depth, frame.pyramid)
         newest = self.window.keyframes[-1]
-        self.motion = self.motion.at_keyframe(newest.pose, newest.exposure)
+        self.motion = self.motion.at_keyframe(newest.pose, newest.exposure, self._depth.are_usual)
         self.map.follow(self.window.keyframes, self.segment)
         self.map.follow_camera(self.window.camera.value, self.window.focus_since)
         self.map.record(frame.time, newest.pose, newest)
@@ -236,16 +234,14 @@ class Following:
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window, self._farther = window, 1.0
-        self._measured = (*self._measured, found.measured_share)[-REMEMBERED:]
+        self._depth = self._depth.after(found.measured_share)
         self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
         self.map.unrefined.clear()
         return True
 
     def _has_poor_depth(self, found: Candidates) -> bool:
-        """Whether a frame has so much less depth than keyframes had that a better one should be waited for."""
-        if not self._measured or self.motion.lost > WAITED * self.config.track.patience:
-            return False
-        return bool(found.measured_share < LEAST_DEPTH * np.median(self._measured))
+        waited = self.motion.lost > WAITED * self.config.track.patience
+        return self.variant.measures_depth and self._depth.is_too_poor(found.measured_share, waited)
 
     def _recognised(self, frame: Frame) -> Found | None:
         """A known place that the frame shows."""
@@ -280,7 +276,7 @@ class Following:
         with self.watch("track"):
             keyframes = map(self.window.keyframe_depth, older)
             found = relocate(self.tracker, self.judge, frame, self.window.view, keyframes, self.motion)
-        if found is not None and (found.verdict.is_example or self._measured[-1] < LEAST_MEASURED):
+        if found is not None and (found.verdict.is_example or not self.motion.depth_is_usual):
             self.window.began = self.window.next_id
             self.motion = self.motion.recovered(found.posed, found.track)
             posed, even = self._in_common_light(found.posed, found.track, found.exposure)
@@ -339,7 +335,7 @@ class Following:
             verdict=verdict,
             T_map_odometry=self._T_map_odometry(),
             covered=0.0 if status == "lost" else covered_share(zones),
-            measured=self._measured[-1] if status in ("keyframe", "recovered") else float("nan"),
+            measured=self._depth.last if status in ("keyframe", "recovered") else float("nan"),
         )
 
     def _T_map_odometry(self) -> Array:

@@ -7,17 +7,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from prism_vo.doubtful_scale import doubtful_scale
 from prism_vo.frame_report import FrameReport, usual_depth
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
-from prism_vo.window.agreement import DepthAgreement
+from prism_vo.window.agreement import middle_excess, most_certain
 from prism_vo.window.report import FocusReport
 from prism_vo.withdrawal import is_forgotten, is_frozen, is_repeated
 
 SURE = 3.0  # standard deviations
-# what a decoder bias of 1e-4 does to the intercept of a scene with little depth (seen with exact cameras: up to 0.005)
-SYSTEMATIC = 0.003
 LEAST_KEYFRAMES = 3  # that must agree before anything is said
 MICRO = 1e3  # µm per mm
 # partly covered or poor frames among so many in a row, from which on it is said: clean recordings have none, but for
@@ -86,7 +85,12 @@ def lens_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> lis
 def doubts(reports: Iterable[FrameReport]) -> list[str]:
     """Sentences on what may have drawn poses aside though every frame has one: exit code 3."""
     reports = list(reports)
-    return [*covered_notices(reports), *poor_notices(reports), *withdrawn_notices(reports)]
+    return [
+        *covered_notices(reports),
+        *poor_notices(reports),
+        *scale_notices(reports),
+        *withdrawn_notices(reports),
+    ]
 
 
 def covered_notices(reports: Iterable[FrameReport]) -> list[str]:
@@ -117,6 +121,19 @@ def poor_notices(reports: Iterable[FrameReport]) -> list[str]:
     ]
 
 
+def scale_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if measured depth and parallax disagree about lengths, whatever the focus."""
+    found = doubtful_scale(reports)
+    if not found:
+        return []
+    first, last = found[0].index, found[-1].index
+    return [
+        f"At {len(found)} keyframes ({first} to {last}) lengths by parallax and by measured depth differ by a factor, "
+        "and no focus explains it: lengths may be wrong several times over (a camera that only turned at first, images "
+        "whose parts do not belong together, a wrong camera file?)."
+    ]
+
+
 def _are_many(numbers: list[int]) -> bool:
     """Whether so many of them lie so close together that it is no chance."""
     return any(last - first < IN_A_ROW for first, last in zip(numbers, numbers[LEAST_FRAMES - 1 :]))
@@ -124,7 +141,7 @@ def _are_many(numbers: list[int]) -> bool:
 
 def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
     """A sentence on poses that were taken back at the end: the camera delivered one image again and again while it went
-    on, or the run began with images that were no good."""
+    on, or a segment is made of images that were no good."""
     reports, sentences = list(reports), []
     if frozen := [report.index for report in reports if is_frozen(report)]:
         many = f"{len(frozen)} frames ({frozen[0]} to {frozen[-1]}) are copies"
@@ -137,10 +154,11 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
             f"{len(again)} frames ({again[0]} to {again[-1]}) show what the frame before them showed, though not to "
             "the last bit, while the camera went on or may have: no pose is known."
         )
-    if begun := [report.index for report in reports if is_forgotten(report)]:
+    if poor := [report.index for report in reports if is_forgotten(report)]:
         sentences.append(
-            f"The run began with images that have hardly any depth ({begun[0]} to {begun[-1]}; out of focus?), and "
-            "nothing after them fits them: they have no pose."
+            f"{len(poor)} frames ({poor[0]} to {poor[-1]}) belong to maps that nothing joins to the others and that "
+            "have far less depth, fewer than three keyframes, or depths that contradict parallax (out of focus, fog, "
+            "uneven light?): they have no pose."
         )
     return sentences
 
@@ -169,9 +187,8 @@ def contradiction(reports: Iterable[FrameReport], camera: PlenopticCamera) -> st
     ]
     if len(found) < LEAST_KEYFRAMES:
         return None
-    best = _best(found)
-    excess = float(np.median([a.excess for a in best]))
-    sigma = float(np.hypot(np.median([a.intercept_sigma for a in best]), SYSTEMATIC))
+    best = most_certain(found)
+    excess, sigma = middle_excess(found)
     if abs(excess) < SURE * sigma:
         return None
     disagree = f"Measured depth and parallax disagree ({abs(excess) / sigma:.0f} σ)"
@@ -198,14 +215,8 @@ def agreement_rows(reports: Iterable[FrameReport]) -> list[tuple[str, str]]:
     ]
     if not found:
         return []
-    best = _best(found)
+    best = most_certain(found)
     sigma = float(np.median([a.intercept_sigma for a in best]))
     excess = float(np.median([a.excess for a in best]))
     words = f"virtual depth at infinity {best[0].expected_intercept + excess:.4f} ± {sigma:.4f}"
     return [("depth and parallax", f"{words}; the file's is {best[0].expected_intercept:.4f}")]
-
-
-def _best(found: list[DepthAgreement]) -> list[DepthAgreement]:
-    """Those about as certain as the most certain one."""
-    limit = 2.0 * min(a.intercept_sigma for a in found)
-    return [a for a in found if a.intercept_sigma <= limit]

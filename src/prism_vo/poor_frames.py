@@ -12,7 +12,7 @@ keyframe most of which showed something else than the scene.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -45,23 +45,6 @@ def poor_frames(reports: Iterable[FrameReport]) -> list[int]:
         if worse or blind or hanging:
             poor.append(n)
     return poor
-
-
-def poor_beginning(reports: Sequence[FrameReport]) -> int | None:
-    """The first segment, if none of its keyframes has half of the depths that those of later segments have.
-
-    A run cannot know that of its first image: one that is out of focus has some depth, and a scale that may be wrong
-    several times over. That nothing after it fits it, shows.
-    """
-    shares: dict[int, list[float]] = {}
-    for report in reports:
-        if np.isfinite(report.measured):
-            if not shares and report.status == "recovered":  # at a place that was known before
-                return None
-            shares.setdefault(report.segment, []).append(report.measured)
-    first = min(shares, default=0)
-    later = [share for segment, known in shares.items() if segment != first for share in known]
-    return first if later and max(shares[first]) < POORER * np.median(later) else None
 
 
 class _Fit:

@@ -2,7 +2,7 @@
 """Poses that are taken back when the whole run is known: what they were found from turned out to say nothing.
 
 While a run goes every frame is judged by what came before it. Whether a camera stood still while one image came again
-and again, and whether the images that a run began with were any good, is known later. What was published stays
+and again, and whether the images that a segment began with were any good, is known later. What was published stays
 published; the results at the end, and every file, have no such pose.
 """
 
@@ -13,16 +13,14 @@ from dataclasses import replace
 from prism_vo.copies import frozen_runs
 from prism_vo.frame_report import FrameReport
 from prism_vo.map.world import Map
-from prism_vo.poor_frames import poor_beginning
+from prism_vo.poor_segments import poor_segments
 from prism_vo.repeats import repeated_runs
 from prism_vo.shelf import Shelf
 from prism_vo.tracking.judge import Verdict
 
 FROZEN = "A copy of the frame before it, while the camera went on or may have."
 REPEATED = "It shows what the frame before it showed, while the camera went on or may have."
-WITHOUT_DEPTH = (
-    "The run began with images that have far less depth than those after them, and nothing fits them."
-)
+NO_MAP = "Its segment has less depth than others, few keyframes or contradictory depths; nothing joins them."
 NO_SEGMENT = -1
 
 
@@ -37,10 +35,10 @@ def withdraw(world: Map, reports: Shelf[FrameReport]) -> None:
     if why:
         world.withdraw(why.keys())
         reports.change(lambda r: _without_pose(r, why[r.time]) if r.time in why else None)
-    begun = poor_beginning(reports)
-    if begun is not None and not world.corrections.is_joined(begun):
-        world.forgotten.add(begun)
-        reports.change(lambda r: _outside(r) if r.segment == begun else None)
+    poor = {segment for segment in poor_segments(reports) if not world.corrections.is_joined(segment)}
+    if poor:
+        world.forgotten |= poor
+        reports.change(lambda r: _outside(r) if r.segment in poor else None)
 
 
 def is_withdrawn(report: FrameReport) -> bool:
@@ -59,13 +57,13 @@ def is_repeated(report: FrameReport) -> bool:
 
 
 def is_forgotten(report: FrameReport) -> bool:
-    """Whether it belonged to a beginning that was no good."""
-    return report.verdict is not None and report.verdict.contradiction == WITHOUT_DEPTH
+    """Whether it belonged to a segment that was no good."""
+    return report.verdict is not None and report.verdict.contradiction == NO_MAP
 
 
 def _outside(report: FrameReport) -> FrameReport:
     """In no world any more."""
-    lost = report if report.status == "lost" else _without_pose(report, WITHOUT_DEPTH)
+    lost = report if report.status == "lost" else _without_pose(report, NO_MAP)
     return replace(lost, segment=NO_SEGMENT)
 
 

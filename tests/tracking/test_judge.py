@@ -90,6 +90,7 @@ def judged(
     depth: DepthAgreement = DepthAgreement(1.0, 0.98),  # noqa: B008
     lost: int = 0,
     shift: float = 0.0,
+    depth_is_usual: bool = False,
 ) -> tuple[Verdict, Verdict]:
     """What a judge says of a track that goes on, and of one out of nowhere; frames before it had residuals of 4."""
     judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
@@ -98,7 +99,7 @@ def judged(
     monkeypatch.setattr(judge, "_surprise", lambda *_: surprise)
     monkeypatch.setattr(judge, "_agreement", lambda *_: depth)
     track = Track(True, np.eye(4), light, rms * light.contrast, 1.0, 1.0, 0.9, 3.0, 3.0, 1)
-    motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), lost=lost)
+    motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), lost=lost, depth_is_usual=depth_is_usual)
     reference = SimpleNamespace(planes=[PLANE])
     return (
         judge(None, None, reference, track, motion),  # type: ignore[arg-type]
@@ -222,3 +223,16 @@ def test_a_part_of_the_image_must_fit_where_the_motion_leads(
 def test_another_pose_is_looked_for_where_the_image_is_of_one_piece() -> None:
     assert Verdict(0.3, NOWHERE).may_be_elsewhere and Verdict(0.3, CONTRADICTED).may_be_elsewhere
     assert not Verdict(0.3, TORN).may_be_elsewhere and not Verdict(0.9).may_be_elsewhere
+
+
+@pytest.mark.parametrize("depth_is_usual", [True, False])
+def test_where_keyframes_have_depth_a_jump_without_it_is_not_believed(
+    depth_is_usual: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A foggy image fits as well as ever, anywhere; nor does it become a keyframe because it was found again."""
+    light, blind = Brightness(0.5, 0.0, 0.98, zones=1.0), DepthAgreement(0.05, 0.0)
+    jumped, found = judged(monkeypatch, light, 4.0, 9.0, blind, depth_is_usual=depth_is_usual)
+    assert jumped.believed == (not depth_is_usual)
+    assert found.believed and found.is_example == (not depth_is_usual)
+    going_on = judged(monkeypatch, light, 4.0, 1.0, blind, depth_is_usual=depth_is_usual)[0]
+    assert going_on.believed, "it lies where the motion leads"

@@ -141,6 +141,12 @@ def test_keyframes_of_a_map_are_counted() -> None:
     assert motion.references == 1 and motion.after_loss().at_keyframe(HERE, 0.01).references == 2
 
 
+def test_whether_keyframes_have_depth_is_known_until_the_next_one() -> None:
+    motion = Motion().at_keyframe(HERE, 0.01, depth_is_usual=True)
+    assert motion.after(posed_at(HERE), tracked(2.0, 2.0)).after_loss().depth_is_usual
+    assert not motion.at_keyframe(HERE, 0.01).depth_is_usual
+
+
 def test_a_keyframe_made_darker_has_another_exposure_and_darker_residuals() -> None:
     before = on_the_way()
     motion = before.at_keyframe(HERE, before.exposure / 2.0)

@@ -70,6 +70,7 @@ UNLIKE = "The image jumped and hardly looks like the map."
 TORN = "Parts of the image lie beside where the pose puts them."
 STRAYS = "Only a part of the image fits, and not where the motion leads."
 CONTRADICTED = "Measured depth contradicts the pose."
+UNCONFIRMED = "The image jumped and has no depth to confirm it."
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,8 @@ class Judge:
         if depth.has_a_say:
             quality *= depth.agreeing
             return Verdict(quality, CONTRADICTED if depth.agreeing < LEAST_AGREEMENT else None)
+        if jumped and motion.depth_is_usual:
+            return Verdict(quality, UNCONFIRMED)
         if zones >= COVERED and not worse:  # a first frame without depth: nothing speaks against it
             return Verdict(quality)
         if surprise > LARGEST_SURPRISE:
@@ -210,7 +213,11 @@ class Judge:
     def recovered(
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track, motion: Motion
     ) -> Verdict:
-        """Of a track out of nowhere: depth must confirm it, if it can be measured at all."""
+        """Of a track out of nowhere: depth must confirm it, if it can be measured at all.
+
+        Without it, and where keyframes have depth, it is no example: what is found again becomes a keyframe, and a
+        foggy or blurred image fits older keyframes anywhere.
+        """
         quality = self._quality(track, motion)
         if self._shift(frame, reference, track, motion) > LARGEST_SHIFT_ALONE * _looseness(motion):
             return Verdict(quality, TORN)
@@ -226,7 +233,9 @@ class Judge:
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
         confirmed = depth.agreeing if depth.has_a_say else 1.0
-        return Verdict(quality * confirmed, is_example=depth.has_a_say or not worse)
+        return Verdict(
+            quality * confirmed, is_example=depth.has_a_say or not (worse or motion.depth_is_usual)
+        )
 
     @staticmethod
     def _quality(track: Track, motion: Motion) -> float:

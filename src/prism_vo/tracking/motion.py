@@ -38,6 +38,7 @@ class Motion:
     surprises: tuple[float, ...] = ()  # px by which the last frames lay beside where such steps led
     # of the last frame's image that came since, and frames that could not be read: the camera may have gone on unseen
     copies: int = 0
+    depth_is_usual: bool = False  # keyframes have depth: a frame without it is not confirmed by anything
 
     @property
     def usual_shift(self) -> float:
@@ -92,6 +93,7 @@ class Motion:
             shifts=(*self.shifts, shift)[:MOST_SHIFTS] if shift else self.shifts,
             way=step if went_on or not self.copies else None,
             surprises=(*self.surprises, *told)[-MOST_SURPRISES:],
+            depth_is_usual=self.depth_is_usual,
         )
 
     def _went_on(self, step: Array) -> bool:
@@ -116,10 +118,11 @@ class Motion:
         """The last image came again, or none."""
         return replace(self, copies=self.copies + 1)
 
-    def at_keyframe(self, T_view_world: Array, exposure: float) -> Motion:
+    def at_keyframe(self, T_view_world: Array, exposure: float, depth_is_usual: bool = False) -> Motion:
         """The last frame became the reference, and its pose was optimised; residuals are now in its grey levels.
 
-        ``exposure``: another one than it was taken with, if its image was made brighter or darker.
+        ``exposure``: another one than it was taken with, if its image was made brighter or darker;
+        ``depth_is_usual``: most of the last keyframes have it.
         """
         return replace(
             self,
@@ -129,6 +132,7 @@ class Motion:
             expected=self.expected.at_gain(self.brightness_at(exposure).contrast),
             first_rms=None,
             references=self.references + 1,
+            depth_is_usual=depth_is_usual,
         )
 
     def moved_to(self, T_view_world: Array) -> Motion:
