@@ -143,19 +143,46 @@ def test_coarse_depths_of_a_wall_are_averaged_and_edges_stay() -> None:
     truth = np.where(pixels[:, 0] < 75, near, far)
     sigma = 0.012
     noisy = measured(truth + sigma * rng.normal(size=600), sigma)
-    smooth, variance = smooth_depth(VIEW, pixels, noisy)
-    inside = np.abs(pixels[:, 0] - 75) > 20
+    smooth = smooth_depth(VIEW, pixels, noisy, 9)
+    inside = np.abs(pixels[:, 0] - 75) > 25
     wall = inside & (pixels[:, 0] > 75)
     before = np.std(noisy.inv_virtual_depth[wall] - far)
     assert np.std(smooth[wall] - far) < 0.4 * before
-    assert np.median(variance[wall]) < 0.3 * sigma**2
     assert abs(far - near) > 6 * sigma  # so that the edge can be seen in the noise
     assert np.abs(smooth - truth).max() < 0.5 * abs(far - near)
+
+
+def test_neighbours_in_one_matching_window_count_as_one() -> None:
+    """Their errors are the same, so that a mean of a few of them is as coarse as each."""
+    rng = np.random.default_rng(6)
+    pixels = rng.integers(5, 150, (2000, 2)).astype(np.int32)
+    truth, sigma = float(VIEW.inv_virtual_depth(0.3)), 0.005
+    patch = rng.normal(size=(20, 20))[pixels[:, 1] // 9, pixels[:, 0] // 9]
+    noisy = measured(truth + sigma * patch, sigma)
+    by_window, one_by_one = (np.std(smooth_depth(VIEW, pixels, noisy, side) - truth) for side in (9, 1))
+    assert by_window < 0.4 * sigma < 0.55 * sigma < one_by_one
+
+
+def test_a_mean_leaves_as_much_open_as_a_single_depth() -> None:
+    rng = np.random.default_rng(7)
+    noise = 0.012
+    c = select_candidates(
+        VIEW,
+        textured(),
+        lambda p: measured(float(VIEW.inv_virtual_depth(0.15)) + noise * rng.normal(size=len(p)), noise),
+        300,
+        SelectConfig(),
+        50.0,
+        rng,
+    )
+    middle = VIEW.inv_virtual_depth(c.inv_depth)
+    known = (c.kind == DEPTH_USED) & (c.low > 0)
+    assert known.any()
+    np.testing.assert_allclose(VIEW.inv_virtual_depth(c.low[known]) - middle[known], 2 * noise, rtol=1e-3)
 
 
 def test_depths_that_are_good_enough_are_left_alone() -> None:
     pixels = np.random.default_rng(5).integers(5, 150, (200, 2)).astype(np.int32)
     fine = measured(np.full(200, float(VIEW.inv_virtual_depth(1.0))) + 1e-5 * np.arange(200), 1e-4)
-    smooth, variance = smooth_depth(VIEW, pixels, fine)
+    smooth = smooth_depth(VIEW, pixels, fine, 9)
     np.testing.assert_allclose(smooth, fine.inv_virtual_depth, atol=1e-9)
-    np.testing.assert_allclose(variance, fine.variance)

@@ -14,10 +14,9 @@ from prism_vo.points.neighbours import count_near, nearest
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
-MOST_AVERAGED = 40  # neighbours, at the most
+MOST_AVERAGED = 80  # neighbours, at the most
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
 AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
-NEIGHBOURS_SHARE = 2.0  # matching windows of neighbours overlap: their errors are partly the same
 
 
 def classify(depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:
@@ -33,33 +32,38 @@ def classify(depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:
     return kind
 
 
-def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth) -> tuple[Array, Array]:
-    """Inverse virtual depth and its variance, averaged with neighbours that agree, where single ones are too coarse.
+def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth, window: int) -> Array:
+    """Inverse virtual depth, averaged with neighbours that agree, where single ones are too coarse.
 
     Frames are tracked against these: with noisy depths a translation fits worse than the rotation that looks like it,
-    so the camera would seem to turn instead of move. ρ_v is affine across a plane, so a plane keeps its slant.
+    so the camera would seem to turn instead of move. Neighbours in one matching ``window`` (px) have one error in
+    common: means over few windows keep a relief, and a wall before which the camera goes aside is one it turns before.
+    ρ_v is affine across a plane, so a plane keeps its slant; but a surface may have a relief below the noise, so
+    nothing is concluded about how well the mean is known.
     """
     rho, variance = depth.inv_virtual_depth.astype(np.float64), depth.variance.astype(np.float64)
     valid = np.flatnonzero(depth.valid)
     if len(valid) <= MOST_AVERAGED:
-        return rho, variance
+        return rho
     inv_depth = np.maximum(view.inv_depth_from_virtual(rho[valid]), 1e-2)
     relative = np.sqrt(variance[valid]) / np.abs(view.inv_virtual_depth_slope(inv_depth)) / inv_depth
-    wanted = np.clip((relative / WANTED_RELATIVE_SIGMA) ** 2, 1.0, MOST_AVERAGED)
-    coarse, rho_out, variance_out = valid[wanted > 1.0], rho.copy(), variance.copy()
-    if len(coarse) == 0:
-        return rho_out, variance_out
-    which = np.flatnonzero(wanted > 1.0)
-    near = nearest(pixels[valid], which, np.ceil(wanted[which]).astype(np.int64))
-    _average(rho, variance, valid, coarse, near, rho_out, variance_out)
-    return rho_out, variance_out
+    windows = (relative / WANTED_RELATIVE_SIGMA) ** 2
+    which = np.flatnonzero(windows > 1.0)
+    if len(which) == 0:
+        return rho
+    in_window = count_near(pixels[valid], window // 2)
+    wanted = np.clip(windows[which] * in_window[which], 1.0, MOST_AVERAGED)
+    near = nearest(pixels[valid], which, np.ceil(wanted).astype(np.int64))
+    out = rho.copy()
+    _average(rho, variance, valid, valid[which], near, out)
+    return out
 
 
 @njit(nogil=True, cache=True)
-def _average(rho, variance, valid, coarse, near, rho_out, variance_out):  # type: ignore[no-untyped-def]
+def _average(rho, variance, valid, coarse, near, out):  # type: ignore[no-untyped-def]
     """Mean of each coarse depth and of its nearest neighbours that agree; ``near`` (M, most): among the valid ones."""
     for m in range(len(coarse)):
-        n, weight, total, agreeing = coarse[m], 0.0, 0.0, 0
+        n, weight, total = coarse[m], 0.0, 0.0
         for k in range(near.shape[1]):
             if near[m, k] < 0:
                 break
@@ -68,10 +72,7 @@ def _average(rho, variance, valid, coarse, near, rho_out, variance_out):  # type
             if gap * gap < AGREE_SIGMAS**2 * (variance[other] + variance[n]):
                 weight += 1.0 / variance[other]
                 total += rho[other] / variance[other]
-                agreeing += 1
-        rho_out[n] = total / weight
-        if agreeing > 1:
-            variance_out[n] = NEIGHBOURS_SHARE / weight
+        out[n] = total / weight
 
 
 def prefer_depth(
