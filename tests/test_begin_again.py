@@ -54,7 +54,7 @@ def test_attempts_to_explain_what_fits_nowhere_are_few_and_apart() -> None:
 
 
 def test_another_focus_must_lose_nothing_and_cover_nothing() -> None:
-    first = Fit(poses=10, segments=1, is_covered=False, zones=1, residual=5.0)
+    first = Fit(poses=10, segments=1, is_covered=False, zones=1, residual=5.0, slope_excess=0.0)
     assert first.is_better_than(first)
     assert replace(first, residual=6.0).is_better_than(first)  # depth and parallax have spoken
     for worse in ({"poses": 9}, {"segments": 2}, {"is_covered": True}):
@@ -62,15 +62,26 @@ def test_another_focus_must_lose_nothing_and_cover_nothing() -> None:
 
 
 def test_where_zones_fit_nowhere_the_image_must_fit_better() -> None:
-    first = Fit(poses=10, segments=1, is_covered=True, zones=4, residual=5.0)
+    first = Fit(poses=10, segments=1, is_covered=True, zones=4, residual=5.0, slope_excess=0.0)
     assert replace(first, residual=4.0).is_better_than(first)
     assert not replace(first, residual=4.9, is_covered=False, zones=0).is_better_than(first)
     assert not replace(first, residual=4.0, zones=5).is_better_than(first)
 
 
+def test_lengths_that_agree_with_another_focus_speak_for_it_and_against_it_if_they_do_not() -> None:
+    first = Fit(poses=10, segments=1, is_covered=True, zones=4, residual=5.0, slope_excess=9.0)
+    agrees = replace(first, residual=4.9, slope_excess=0.5)
+    assert agrees.is_better_than(first)
+    assert not replace(agrees, slope_excess=1.5).is_better_than(first)  # not yet
+    assert not agrees.is_better_than(replace(first, slope_excess=3.0))  # they hardly differed before
+    whole = replace(first, is_covered=False, slope_excess=0.9)
+    assert not replace(whole, slope_excess=1.3).is_better_than(whole)
+    assert replace(whole, slope_excess=0.8).is_better_than(whole)
+
+
 def test_a_later_attempt_need_only_keep_what_the_one_before_it_has() -> None:
     """It began with nearly the same focus, so it fits hardly better; whether it is the focus was asked before."""
-    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3)
+    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3, slope_excess=0.0)
     second = replace(first, zones=3, residual=6.4)
     third = replace(first, is_covered=False, zones=1, residual=6.3)
     assert second.is_better_than(first) and third.is_better_than(first) and third.keeps(second)
@@ -81,7 +92,7 @@ def test_a_later_attempt_need_only_keep_what_the_one_before_it_has() -> None:
 
 
 def test_zones_that_no_longer_fit_must_be_made_up_for_by_the_whole_image() -> None:
-    first = Fit(poses=10, segments=1, is_covered=False, zones=3, residual=7.7)
+    first = Fit(poses=10, segments=1, is_covered=False, zones=3, residual=7.7, slope_excess=0.0)
     covered = replace(first, is_covered=True, zones=6, residual=6.7)
     assert covered.is_better_than(first) and covered.keeps(first)
     assert not replace(covered, residual=7.5).is_better_than(first)
@@ -99,10 +110,10 @@ def test_a_run_that_began_again_is_asked_once_more_at_twice_the_keyframes() -> N
 
 
 def test_the_last_attempt_that_keeps_everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3)
+    first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3, slope_excess=0.0)
     fits = [first, replace(first, zones=3, residual=6.4), replace(first, zones=1, residual=6.3)]
     left, begun, begin = iter([*fits, replace(fits[-1], poses=9)]), [], Odometry._begin
-    monkeypatch.setattr(Odometry, "_fit_of", lambda self, residuals: next(left))
+    monkeypatch.setattr(Odometry, "_fit_of", lambda self, residuals, mapping: next(left))
     monkeypatch.setattr(camera_room, "NEAR", 0.0)  # none is near enough to be the last
     monkeypatch.setattr(beginning_room, "MORE", np.inf)
     monkeypatch.setattr(

@@ -85,7 +85,9 @@ def test_a_verdict_is_not_repeated_where_images_show_nothing(monkeypatch: pytest
     assert window.focus_watch.verdict == "as it was" and window.focus_shift == shift
 
 
-@pytest.mark.parametrize("what", ["guessed optics", "a lens moved by half a millimetre", "a focus"])
+@pytest.mark.parametrize(
+    "what", ["guessed optics", "a lens moved by half a millimetre", "a focus", "lengths belie it"]
+)
 def test_what_no_focus_alone_puts_right_is_left_as_it_is(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The images show another focus, keyframe after keyframe, and very clearly."""
     window = run_with(FRAMES).odometry.window
@@ -95,6 +97,8 @@ def test_what_no_focus_alone_puts_right_is_left_as_it_is(what: str, monkeypatch:
     assert FocusModel.of(VIEW, type(CAMERA)(nominal)).known.guessed and not focus.known.guessed
     if what == "guessed optics":
         window.model = replace(window.model, focus=replace(focus, known=replace(focus.known, guessed=True)))
+    if what != "lengths belie it":
+        monkeypatch.setattr("prism_vo.window.camera_numbers.lengths_would_agree", lambda *_: True)
     shift = 0.5 if what.startswith("a lens") else 0.05
     window.focus_watch = FocusWatch(keyframes=20)
     monkeypatch.setattr("prism_vo.window.camera_numbers.focus_estimate", lambda *_: (shift, 1e-5))

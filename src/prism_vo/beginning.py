@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from prism_vo.tracking.track import Track
 from prism_vo.types import Frame
+from prism_vo.window.agreement import CONTRADICTED
 from prism_vo.window.focus_watch import LEAST_KEYFRAMES
 
 MOST_FRAMES = 64
@@ -22,6 +23,7 @@ KEYFRAMES_APART = 3  # between attempts to explain zones that fit nowhere by ano
 TRIES = 3  # of these; then something covers the scene
 MORE = 2.0  # times the keyframes that a focus was found with: half of its variance at the most
 BETTER = 0.95  # of a residual, at the most, that speaks for another focus
+CLEARLY = 4.0  # σ of the slope that speak for another focus, if they vanish with it
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,24 @@ class Fit:
     is_covered: bool  # a good part of a keyframe
     zones: int  # that are covered in the window's keyframes
     residual: float  # of the middle track
+    slope_excess: float  # σ by which lengths by parallax differ from measured ones, by a factor
 
     def is_better_than(self, first: Fit) -> bool:
         """Whether an attempt with another focus is better than the one with the first: it loses and covers nothing.
 
         Where zones fit nowhere, in the first or in this one, the whole image must fit better: a wrong focus leaves
         residuals 15 to 25 % larger than the right one, while one that follows what really covers the scene makes them
-        larger, or leaves them.
+        larger, or leaves them; or lengths by parallax and by depth that differed clearly must agree with it.
         """
         if not self._has_frames_of(first) or (first.is_covered and self.zones > first.zones):
             return False
+        if self.slope_excess > max(CONTRADICTED, first.slope_excess):
+            return False
         fits_all = not first.is_covered and not self.is_covered
-        return fits_all or self.residual < BETTER * first.residual
+        agrees = first.slope_excess > CLEARLY and self.slope_excess < CONTRADICTED
+        return (
+            fits_all or self.residual < BETTER * first.residual or (agrees and self.residual < first.residual)
+        )
 
     def keeps(self, other: Fit) -> bool:
         """Whether it has all that another attempt has: frames, and zones that fit, or else images that fit better.

@@ -162,7 +162,7 @@ class Odometry:
         """
         answer, frames, improves = report, self.beginning.frames, self.beginning.focus is not None
         best, random = self.following, self.selector.rng
-        first = fits = self._fit_of(self.beginning.residuals)
+        first = fits = self._fit_of(self.beginning.residuals, report.mapping)
         for _ in range(1 if improves else ATTEMPTS):
             if self.places is not None:
                 self.places.collect()
@@ -174,7 +174,7 @@ class Odometry:
                 last = self.following(replace(frame, pyramid=pyramid), copy)
                 mapping = last.mapping or mapping
                 residuals += [] if last.track is None else [last.track.rms]
-            fit = self._fit_of(residuals)
+            fit = self._fit_of(residuals, mapping)
             if not (improves or fit.is_better_than(first)) or not fit.keeps(fits):
                 self.following, self.selector.rng = best, random
                 break
@@ -196,12 +196,14 @@ class Odometry:
         self.beginning.keyframes = keyframes
         return not self.window.focus_is_near(focus)
 
-    def _fit_of(self, residuals: list[float]) -> Fit:
-        """How well the frames fit so far; ``residuals`` of their tracks."""
+    def _fit_of(self, residuals: list[float], mapping: MappingReport | None) -> Fit:
+        """How well the frames fit so far; ``residuals`` of their tracks, ``mapping``: of the last keyframe."""
         zones = sum(int(k.covered.covered.sum()) for k in self.window.keyframes if k.covered is not None)
         middle = float(np.median(residuals)) if residuals else np.inf
         poses, segments = len(self.map.frames), self.following.segments
-        return Fit(poses, segments, self.window.is_covered, zones, middle)
+        agreement = None if mapping is None else mapping.agreement
+        excess = 0.0 if agreement is None else abs(agreement.slope_excess)
+        return Fit(poses, segments, self.window.is_covered, zones, middle, excess)
 
     # --- what is known ---------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from prism_vo.arrays import Array
 from prism_vo.config import WindowConfig
 from prism_vo.optics.view import FocusedView
+from prism_vo.window.agreement import lengths_would_agree
 from prism_vo.window.contents import WindowContents, WindowModel
 from prism_vo.window.focus_step import focus_step
 from prism_vo.window.focus_watch import (
@@ -76,6 +77,10 @@ class WindowWithCamera(WindowContents):
             return None
         step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
         self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
+        if self.focus_watch.verdict == "wrong from the start" and not lengths_would_agree(
+            self, focus.at(found.shift)
+        ):
+            self.focus_watch = replace(self.focus_watch, trusted=False, verdict="as it was")
         match self.focus_watch.verdict:
             case "wrong from the start":
                 return correct_from_the_start(self, found.shift)
