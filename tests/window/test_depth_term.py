@@ -25,7 +25,9 @@ def terms(q: np.ndarray, measured: np.ndarray, sigma: float = 0.002, huber: floa
 
 def at_estimate(q: np.ndarray, measured: np.ndarray, information: np.ndarray, power: float) -> np.ndarray:
     blank = Points.from_candidates(Candidates.empty(), np.zeros(0), 1)
-    points = replace(blank, inv_depth=q, measured=measured, information=information)
+    points = replace(
+        blank, host=np.zeros(len(q), np.int32), inv_depth=q, measured=measured, information=information
+    )
     return information_at_estimate(VIEW, points, power)
 
 

@@ -45,12 +45,17 @@ class _PointColumns:
     rgb: NDArray[np.uint8] = field(  # (N, 3), for the map
         kw_only=True, default_factory=lambda: np.zeros((0, 3), np.uint8)
     )
+    beside_edge: Mask = field(  # (N,): parallax shows another surface within its matching window
+        kw_only=True, default_factory=lambda: np.zeros(0, np.bool_)
+    )
 
     def __post_init__(self) -> None:
-        """Without a picture in colour a point is as grey as its pixel."""
+        """Without a picture in colour a point is as grey as its pixel; no depth edge is known at first."""
         if len(self.rgb) == 0:
             grey = np.clip(self.color[:, CENTRE], 0, 255).astype(np.uint8)
             object.__setattr__(self, "rgb", np.repeat(grey[:, None], 3, 1))
+        if len(self.beside_edge) == 0:
+            object.__setattr__(self, "beside_edge", np.zeros(len(self.host), np.bool_))
 
     def __len__(self) -> int:
         return len(self.host)

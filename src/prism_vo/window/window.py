@@ -23,6 +23,7 @@ from prism_vo.window.agreement import depth_agreement
 from prism_vo.window.camera_numbers import WindowWithCamera
 from prism_vo.window.conditional import ConditionalPoses
 from prism_vo.window.contents import WindowModel
+from prism_vo.window.depth_edges import find_depth_edges
 from prism_vo.window.depth_map import depth_map, depth_variance
 from prism_vo.window.hidden import in_covered_zones, without_hidden, zones_that_do_not_fit
 from prism_vo.window.keyframe import BLOCK
@@ -68,6 +69,8 @@ class Window(WindowWithCamera):
         ``for_places``: keyframes that leave, and the step to this one, are described for finding places again.
         """
         self.insert(posed, covered=covered)
+        if self.model.depth_terms:
+            find_depth_edges(self, self.depth_variance(self.points))
         activated = self._activate()
         self.points = without_hidden(self.plane, self.hosts, self.keyframes, self.points)
         depth = self.depth(self.points)

@@ -17,6 +17,7 @@ from prism_vo.window.state import State
 from prism_vo.window.system import System
 
 SLOPE_RATIOS = 0.8, 1.25  # measured over estimated stereo slope: what is farther apart is an outlier
+BESIDE_EDGE = 1.0 / 16.0  # of its information is left to a depth whose matching window shows two surfaces
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,9 @@ def information_at_estimate(view: FocusedView, points: Points, power: float) -> 
     The number of lenses that see a point and their squared baselines both fall with the stereo slope as h⁻², so
     σ² ∝ h⁴ (``power``: of the sensor). A match that errs towards far calls itself less certain than one that errs
     towards near; weighted so, the near ones win, and the farther a scene the more it shrinks.
+    Beside a depth edge a measured depth lies between two surfaces, one of which parallax sees.
     """
     ratio = (view.alpha + view.beta * points.measured) * (view.w_infinity + view.kappa * points.inv_depth)
     trusted = points.information * np.clip(ratio, *SLOPE_RATIOS) ** power  # ratio of h = 1/w
+    trusted = np.where(points.beside_edge, BESIDE_EDGE * trusted, trusted)
     return np.where(points.information > 0, trusted, 0.0)
