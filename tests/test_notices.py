@@ -15,6 +15,7 @@ from prism_vo.notices import (
     focus_notices,
     lamp_notices,
     lens_notices,
+    shading_notices,
 )
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
@@ -118,3 +119,21 @@ def test_a_few_covered_frames_far_apart_are_nothing_to_speak_of() -> None:
     assert covered_notices(covered_at()) == []  # type: ignore[arg-type]
     assert covered_notices(covered_at(*range(20, 27))) == []  # type: ignore[arg-type]
     assert covered_notices(covered_at(*range(0, 100, 5))) == []  # type: ignore[arg-type]
+
+
+def shaded_at(shading: float, *numbers: int, status: str = "ok") -> list[SimpleNamespace]:
+    """Frames whose micro-images are shaded otherwise."""
+    return [
+        SimpleNamespace(index=n, status=status, shading=shading if n in numbers else 1.0) for n in range(60)
+    ]
+
+
+def test_frames_that_are_shaded_otherwise_are_said_with_their_number() -> None:
+    (sentence,) = shading_notices(shaded_at(0.73, *range(24, 60)))  # type: ignore[arg-type]
+    assert "In 36 of 60 frames (24 to 59)" in sentence and "-27 %" in sentence
+
+
+def test_a_few_shaded_frames_or_lost_ones_are_nothing_to_speak_of() -> None:
+    assert shading_notices(shaded_at(0.73, *range(24, 30))) == []  # type: ignore[arg-type]
+    assert shading_notices(shaded_at(1.1, *range(24, 60))) == []  # type: ignore[arg-type]
+    assert shading_notices(shaded_at(0.0, *range(24, 60), status="lost")) == []  # type: ignore[arg-type]

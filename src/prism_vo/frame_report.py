@@ -37,6 +37,7 @@ class FrameReport:
     verdict: Verdict | None = None  # how good the pose is, or what speaks against the one that was found
     covered: float = 0.0  # share of the image that shows something else than the map, or its reference did
     measured: float = float("nan")  # share of a keyframe's candidates whose depth could be measured
+    shading: float = 1.0  # of its micro-images towards their rims, over that of the first frames
     copy: bool = False  # to the last bit the image of the frame before
 
     def again(self, index: int, time: float, seconds: dict[str, float]) -> FrameReport:

@@ -9,6 +9,7 @@ import numpy as np
 
 from prism_vo.doubtful_scale import doubtful_scale
 from prism_vo.frame_report import FrameReport, usual_depth
+from prism_vo.lightfield.grid_watch import is_shaded_otherwise
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.poor_frames import COVERED_PART, poor_frames
@@ -89,6 +90,7 @@ def doubts(reports: Iterable[FrameReport]) -> list[str]:
         *covered_notices(reports),
         *poor_notices(reports),
         *scale_notices(reports),
+        *shading_notices(reports),
         *withdrawn_notices(reports),
     ]
 
@@ -131,6 +133,21 @@ def scale_notices(reports: Iterable[FrameReport]) -> list[str]:
         f"At {len(found)} keyframes ({first} to {last}) lengths by parallax and by measured depth differ by a factor, "
         "and no focus explains it: lengths may be wrong several times over (a camera that only turned at first, images "
         "whose parts do not belong together, a wrong camera file?)."
+    ]
+
+
+def shading_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if light falls off inside the micro-images of several frames unlike in the first ones."""
+    reports = list(reports)
+    numbers = [n for n, r in enumerate(reports) if r.status != "lost" and is_shaded_otherwise(r.shading)]
+    if not _are_many(numbers):
+        return []
+    other = [reports[n] for n in numbers]
+    middle = 100 * (float(np.median([r.shading for r in other])) - 1.0)
+    return [
+        f"In {len(other)} of {len(reports)} frames ({other[0].index} to {other[-1].index}) micro-images are shaded "
+        f"otherwise than in the first ones (by {middle:+.0f} %): response curve, black level or aperture have changed, "
+        "or something lies over the image; depths measured in them are biased and count less, lengths may be wrong."
     ]
 
 

@@ -117,7 +117,7 @@ class Odometry:
             report = self._begin_again(report)
         elif (self.beginning.focus is None and self.window.focus_is_settled) or self.following.segments > 1:
             self.beginning.close()
-        return replace(report, copy=self._is_copy)
+        return replace(report, copy=self._is_copy, shading=self.sensor.shading(raw))
 
     def miss(self, frame: UnreadableFrame) -> FrameReport:
         """A frame that could not be read: it has no pose, and nothing else changes."""

@@ -18,6 +18,7 @@ from prism_vo.atomic import output_named, write_text_atomically
 from prism_vo.cloud import write_ply
 from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
+from prism_vo.lightfield.grid_watch import is_shaded_otherwise
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
@@ -190,6 +191,8 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
         out["problem"] = report.problem
     if report.copy:
         out["copy"] = True
+    if is_shaded_otherwise(report.shading):
+        out["shading"] = round(report.shading, 3)
     if report.verdict is not None and report.verdict.contradiction is not None:
         out["contradiction"] = report.verdict.contradiction
     if report.track is not None:

@@ -46,6 +46,11 @@ class Sensor(ABC):
         """Whether the frame that ``problem`` was asked about last shows that those before it must not be used."""
         return False
 
+    def shading(self, frame: Any) -> float:
+        """How strongly light falls off inside the micro-images of a frame, over that of the first ones; 1: alike."""
+        del frame  # without micro-images none does
+        return 1.0
+
     def remarks(self) -> list[str]:
         """What a user should know of the frames or of what came with them, one sentence each."""
         return []

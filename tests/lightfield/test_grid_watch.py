@@ -8,7 +8,7 @@ from light_fields import mini
 
 from prism_vo import Odometry
 from prism_vo.lightfield import Decoder
-from prism_vo.lightfield.grid_watch import GridWatch
+from prism_vo.lightfield.grid_watch import GridWatch, is_shaded_otherwise
 from prism_vo.optics.mla import MicroLensArray
 from prism_vo.types import RawFrame
 
@@ -75,13 +75,15 @@ def test_a_frame_beside_the_grid_has_no_pose_and_says_why() -> None:
     assert odometry(RawFrame(6, 0.6, field.raw.image)).status in ("ok", "keyframe")
 
 
-def test_first_frames_beside_the_grid_are_a_world_of_their_own() -> None:
+def test_first_frames_beside_the_grid_are_no_part_of_the_map() -> None:
+    """Beside the grid nothing has depth, and no map begins with them; the white image is not blamed for it."""
     field = mini("table")
     odometry = Odometry(field.camera, white=field.white)
     aside = np.roll(field.raw.image, 2, 1)
     reports = [odometry(RawFrame(k, 0.1 * k, aside if k < 2 else field.raw.image)) for k in range(6)]
-    assert [r.segment for r in reports] == [0, 0, 1, 1, 1, 1]
-    assert reports[2].status == "keyframe"
+    assert [r.status for r in reports] == ["lost", "lost", "keyframe", "ok", "ok", "ok"]
+    assert {r.segment for r in reports[2:]} == {0}
+    assert odometry.sensor.remarks() == []
 
 
 def test_what_was_learnt_goes_with_a_checkpoint() -> None:
@@ -91,3 +93,47 @@ def test_what_was_learnt_goes_with_a_checkpoint() -> None:
         assert first.problem(field.raw) is None
     second.remember(first.memory(), first.learned())
     assert second.problem(RawFrame(9, 0.9, np.roll(field.raw.image, 2, 1))) is not None
+
+
+def curved(image: np.ndarray, gamma: float) -> np.ndarray:
+    """As a sensor with another response would have recorded it."""
+    return np.rint(255.0 * (image / 255.0) ** gamma).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("gamma", "black", "otherwise"), [(0.6, 0, -1), (1.6, 0, 1), (1.0, 20, -1)])
+def test_light_that_falls_off_otherwise_is_seen(
+    watch: GridWatch, gamma: float, black: int, otherwise: int
+) -> None:
+    image = mini("table").raw.image
+    assert watch.shading(image) == 1.0  # nothing to compare with yet
+    watch.shift(image)
+    changed = np.clip(curved(image, gamma).astype(int) + black, 0, 255).astype(np.uint8)
+    shading = watch.shading(changed)
+    assert is_shaded_otherwise(shading) and np.sign(shading - 1.0) == otherwise
+
+
+def test_exposure_and_another_scene_shade_nothing(watch: GridWatch) -> None:
+    image = mini("table").raw.image
+    watch.shift(image)
+    for other in (image * 0.5).astype(np.uint8), mini(0.75, noise=0.5).raw.image:
+        assert watch.shading(other) == pytest.approx(1.0, abs=0.06)
+
+
+def test_depths_of_frames_that_are_shaded_otherwise_are_doubted() -> None:
+    """By 16 times the variance, at single points and everywhere alike."""
+    field = mini("table")
+    curve = RawFrame(1, 0.1, curved(field.raw.image, 1.6))
+    watching, careless = (Decoder(field.camera) for _ in range(2))
+    for decoder in watching, careless:
+        decoder.measure(field.raw, np.zeros((0, 2)))  # both learn their light and noise from the first frame
+        decoder.noise(field.raw)
+    watching.problem(field.raw)
+    grid = np.stack(np.meshgrid(*(np.arange(10, size - 10, 9) for size in (96, 96))), -1).reshape(-1, 2)
+    doubted, believed = (decoder.measure(curve, grid) for decoder in (watching, careless))
+    valid = doubted.valid & believed.valid
+    assert valid.sum() > 20
+    np.testing.assert_allclose(doubted.variance[valid], 16.0 * believed.variance[valid], rtol=1e-5)
+    whole = watching.dense(curve)
+    assert whole.variance is not None
+    x, y = grid[valid].T
+    np.testing.assert_allclose(whole.variance[y, x], doubted.variance[valid], rtol=1e-2)

@@ -20,7 +20,7 @@ from prism_vo.lightfield import fall_off
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.grid_watch import GridWatch
+from prism_vo.lightfield.grid_watch import GridWatch, is_shaded_otherwise
 from prism_vo.lightfield.kept_images import KeptImages, is_large
 from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
@@ -42,7 +42,7 @@ from prism_vo.types import DecodedFrame, PointDepth, RawFrame
 TABLES_KEPT = 16  # focus tables: one a slope, and one for its colour
 FRAME = "an image becomes one with RawFrame(index, time, image)"
 # times that the variance of a depth counts, whose matching window saturates somewhere: which lenses can still be used
-# there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4 alike for all of them
+# there depends on the texture itself, and depths come out too far, by 1e-4 to 4e-4; or whose fall-off is not known
 DOUBT = 16.0
 LEAST_SATURATED = 1e-3  # share of a TF pixel's light
 
@@ -139,6 +139,10 @@ class Decoder(Sensor):
             return None
         return f"micro-images lie {moved:.1f} px beside those of the first frames: the sensor or its crop has moved."
 
+    def shading(self, raw: RawFrame) -> float:
+        """How strongly light falls off inside the micro-images, compared with the first frames."""
+        return self.grid_watch.shading(raw.image)
+
     def begins_anew(self) -> bool:
         """A few first frames whose micro-images lay elsewhere were decoded to false depths."""
         return self.grid_watch.replaced
@@ -214,14 +218,15 @@ class Decoder(Sensor):
         return PointDepth(rho.astype(np.float32), variance.astype(np.float32), valid)
 
     def _doubt(self, raw: RawFrame) -> Array | None:
-        """Factor on variances (h, w): DOUBT where a micro-image saturates in the matching window; None: nowhere."""
+        """Factor on variances (h, w): DOUBT where a window saturates, or all of a frame that is shaded otherwise."""
+        shaded = DOUBT if is_shaded_otherwise(self.shading(raw)) else 1.0
         saturated = self.prepare(raw).saturated()
         if saturated is None:
-            return None
-        seen = self._focus_table(self.geometry.rest_slope)(saturated) > LEAST_SATURATED
+            return None if shaded == 1.0 else np.full((self.view.height, self.view.width), shaded)
+        seen = (self._focus_table(self.geometry.rest_slope)(saturated) > LEAST_SATURATED).astype(np.uint8)
         side = 2 * int(np.ceil(self._matcher.reach / self.camera.tf_scale)) + 1
-        near = np.asarray(cv2.dilate(seen.astype(np.uint8), np.ones((side, side), np.uint8))) > 0
-        return np.where(near, DOUBT, 1.0)
+        near = np.asarray(cv2.dilate(seen, np.ones((side, side), np.uint8))) > 0
+        return np.where(near, DOUBT * shaded, shaded)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
