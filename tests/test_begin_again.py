@@ -19,7 +19,9 @@ from prism_vo.types import DecodedFrame, Frame
 from prism_vo.window import camera_numbers as camera_room
 from prism_vo.window.window import Window
 
-LITTLE = 0.0015  # of scale: what is left where a run begins again, and not where it only rescales
+# of scale: half of what is left where a run only rescales (0.5 %); beginning again leaves 0.15 to 0.19 %, the right
+# file 0.12 %, and σ is 0.4 %
+LITTLE = 0.0025
 
 
 def wrong_frames() -> list[DecodedFrame]:
@@ -202,7 +204,7 @@ def test_a_focus_so_wrong_that_zones_fit_nowhere_is_found(monkeypatch: pytest.Mo
     result = run_with(0)
     seen = result.odometry.window.focus_report()
     assert seen is not None and abs(seen.shift - SHIFT) < 3 * seen.sigma
-    assert scale_error(result) < 0.0015
+    assert scale_error(result) < LITTLE
 
 
 def test_a_new_segment_begins_with_the_focus_that_was_found() -> None:
