@@ -38,6 +38,7 @@ class Clean:
     images: list[Image]
     foreign: list[Image]
     white: Image | None = None  # of an evenly lit target
+    begin: int | None = None  # frame at which most faults begin, if it is drawn
 
     def shots(self, order: range | list[int] | None = None) -> list[Shot]:
         """Frames as they are, all of them or in another order."""
@@ -45,8 +46,8 @@ class Clean:
 
     @property
     def middle(self) -> int:
-        """Where most faults begin: two fifths of the way."""
-        return 2 * len(self.images) // 5
+        """Where most faults begin: two fifths of the way, if nobody says otherwise."""
+        return 2 * len(self.images) // 5 if self.begin is None else self.begin
 
 
 Rng = np.random.Generator

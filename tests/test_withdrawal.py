@@ -94,6 +94,24 @@ def test_a_segment_that_never_became_a_map_beside_one_that_did() -> None:
     assert found_poor(young, [keyframe(1, 1.0)] * 2) == []
 
 
+def test_one_agreement_does_not_speak_against_many_contradictions() -> None:
+    """A file wrong by 10 µm contradicts a good map; one window of torn images agreed with it by chance."""
+    contradicts = [keyframe(0, 1.0, excess=0.02)] * 6
+    assert found_poor(contradicts, [keyframe(1, 1.0, sigma=np.inf)] * 3 + [keyframe(1, 1.0)]) == [0]
+    unknown = keyframe(1, 1.0)
+    unknown.mapping = None
+    assert found_poor(contradicts, [unknown] * 3 + [keyframe(1, 1.0)]) == []
+
+
+def test_a_short_beginning_with_enough_poses_is_a_map() -> None:
+    between = SimpleNamespace(segment=0, status="ok", measured=np.nan, mapping=None)
+    begun, later = [keyframe(0, 1.0), *[between] * 4, keyframe(0, 1.0)], [keyframe(1, 1.0)] * 3
+    assert found_poor(begun, later) == []
+    assert found_poor(begun[1:], later) == [0], "one pose less"
+    after_a_loss = [SimpleNamespace(**{**vars(r), "segment": 2}) for r in begun]
+    assert found_poor(later, after_a_loss) == [2]
+
+
 def test_a_run_in_a_known_map_is_not_asked() -> None:
     first = keyframe(0, 0.2)
     first.status = "recovered"

@@ -22,6 +22,10 @@ POORER = 0.85
 FEWEST_KEYFRAMES = (
     3  # before, no point is seen from three places, and nothing confirms the depths of the first
 )
+# poses of a run's first segment that are enough without: whatever goes wrong at the start has gone by then, while a map
+# that begins after a loss may begin with anything, and a picture that goes with the camera shows no third place for ever
+ENOUGH_POSES = 6
+FEWEST_AGREEMENTS = 3  # of another segment that speaks against one with as many; a single one may agree by chance
 # σ by which parallax contradicts measured depth, or does not: 4.5 to 24 where light is uneven or the camera follows
 # what goes with it, 2.1 at the most in segments that are right
 SURE = 3.0
@@ -31,12 +35,15 @@ SURE = 3.0
 class _Segment:
     """What is known of one."""
 
+    is_first: bool  # of the run
     shares: list[float] = field(default_factory=list)  # of the candidates of its keyframes that have a depth
     agreements: list[DepthAgreement] = field(default_factory=list)
+    poses: int = 0
 
     @property
     def is_young(self) -> bool:
-        return len(self.shares) < FEWEST_KEYFRAMES
+        enough = self.is_first and self.poses >= ENOUGH_POSES
+        return len(self.shares) < FEWEST_KEYFRAMES and not enough
 
     @property
     def excess(self) -> tuple[float, float]:
@@ -47,8 +54,11 @@ class _Segment:
     def contradicts(self, other: _Segment) -> bool:
         """Whether its depths contradict parallax where those of another segment, surely, do not.
 
-        With a wrong camera file all of them do; a segment that knows little about it speaks for nothing.
+        With a wrong camera file all of them do; a segment that knows little about it, or was hardly asked, speaks for
+        nothing.
         """
+        if len(other.agreements) < min(FEWEST_AGREEMENTS, len(self.agreements)):
+            return False
         (own, own_sigma), (theirs, their_sigma) = self.excess, other.excess
         differs = abs(own - theirs) > SURE * np.hypot(own_sigma, their_sigma)
         return bool(differs and abs(own) > SURE * own_sigma and abs(theirs) < SURE * their_sigma)
@@ -62,7 +72,9 @@ def poor_segments(reports: Iterable[FrameReport]) -> list[int]:
         if np.isfinite(report.measured):
             if not segments and report.status == "recovered":  # at a place that was known before
                 return []
-            segments.setdefault(report.segment, _Segment()).shares.append(report.measured)
+            segments.setdefault(report.segment, _Segment(not segments)).shares.append(report.measured)
+        if report.status != "lost" and report.segment in segments:
+            segments[report.segment].poses += 1
         if report.mapping is not None and report.mapping.agreement is not None and report.segment in segments:
             segments[report.segment].agreements.append(report.mapping.agreement)
     return [

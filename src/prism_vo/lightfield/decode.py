@@ -20,7 +20,7 @@ from prism_vo.lightfield import fall_off
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
-from prism_vo.lightfield.grid_watch import GridWatch, is_shaded_otherwise
+from prism_vo.lightfield.grid_watch import GridMemory, GridWatch, is_shaded_otherwise
 from prism_vo.lightfield.kept_images import KeptImages, is_large
 from prism_vo.lightfield.light import KnownLight, RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
@@ -54,8 +54,7 @@ class Learned(NamedTuple):
     knows_light: bool
     white_is_off: float
     noise: SampleNoise | None
-    grid: Array | None
-    agreeing: int
+    grid: GridMemory
 
 
 class Decoder(Sensor):
@@ -109,7 +108,7 @@ class Decoder(Sensor):
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
         light = dict(self._light.known), self._knows_light, self._white_is_off
-        return Learned(*light, self._noise, self.grid_watch.reference, self.grid_watch.agreeing)
+        return Learned(*light, self._noise, self.grid_watch.memory)
 
     def unlearn(self) -> None:
         """The noise of a frame without depth is not that of the recording: with it no later frame would have any."""
@@ -118,9 +117,8 @@ class Decoder(Sensor):
     def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
-        known, self._knows_light, self._white_is_off, self._noise, reference, agreeing = learned
+        known, self._knows_light, self._white_is_off, self._noise, self.grid_watch.memory = learned
         self._light.known.update(known)
-        self.grid_watch.reference, self.grid_watch.agreeing = reference, agreeing
 
     def remarks(self) -> list[str]:
         """On a white image that is not that of the recording."""

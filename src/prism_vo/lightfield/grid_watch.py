@@ -4,10 +4,14 @@
 Micro-images are brightest at their centres. The sum of a raw image times a wave with the period of the array therefore
 has a phase that moves with the array alone: texture has no such period. Three waves suffice for a shift in the plane,
 which shows up to whole lenses. On real and simulated frames the phase scatters by 0.01 to 0.08 px.
+
+An array that turned, or an image that was enlarged, rectified or torn, has one phase here and another there. So the sums
+are kept by blocks of the image, whose phases scatter by 0.04 to 0.3 px, and it is enough that most of them lie aside.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +31,14 @@ LEAST_CLEAR = (
 )
 ENOUGH = 3  # frames that agree and so become the majority: the first one may be the odd one
 LEAST_LIGHT = 1e-3  # of a pixel, grey levels
+BLOCKS = 4  # along either side of the image
+MOST = 0.4  # quantile of the blocks' shifts: what covers or tears less than half of the image moves nothing
+CLEAR_BLOCK = 0.5  # of the pattern that blocks show in the middle; with less a block is not asked
+LEAST_BLOCKS = 6  # that have a pattern, for them to be asked
+BESIDE_PX = 0.25  # the same of that quantile
+BEYOND_USUAL = 3.0  # times what that quantile comes to in the first frames, for blocks to have moved
+USUAL_FRAMES = 10  # of these
+SURELY_PX = 1.0  # whatever is usual, which nobody knows yet
 # by which the pattern is stronger or weaker where light falls off otherwise; clean frames, real ones too: 0.96 to 1.03,
 # noise of 40 grey levels up to 1.19, a gamma of 0.6 or 1.6 instead of 1: 0.73 and 1.31, black level + 20: 0.77
 OTHER_SHADING = 1.2
@@ -44,6 +56,14 @@ class Waves(NamedTuple):
     down: Array
 
 
+class GridMemory(NamedTuple):
+    """What was seen so far."""
+
+    reference: Array | None = None  # (WAVES, BLOCKS, BLOCKS) complex
+    agreeing: int = 0  # frames
+    usual: tuple[float, ...] = ()  # px: what the blocks of the first frames lay beside their places
+
+
 class GridWatch:
     """Compares the frames of a recording with its first ones."""
 
@@ -53,31 +73,36 @@ class GridWatch:
             (basis[0], basis[1], basis[0] + basis[1], basis[0] - basis[1]), key=lambda k: float(k @ k)
         )
         self._waves = np.array(waves[:WAVES])
+        self._lengths = np.linalg.norm(self._waves, axis=1)[:, None]
         self._to_offset = np.linalg.pinv(self._waves)
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
+        self._first_rows = np.linspace(0, len(self._rows), BLOCKS, endpoint=False).astype(int)
         self._width = width
         self._array_waves = self._table(self._waves)
         self._beside = [self._table(factor * self._waves) for factor in BESIDE]
-        self.reference: Array | None = None  # (WAVES,) complex
-        self.agreeing = 0
+        self.memory = GridMemory()
         self._latest: tuple[NDArray[Any], Array] | None = None  # the image looked at last and its pattern
         self.replaced = False  # whether the last frame was, and those before were not, where most of them are
+
+    @property
+    def reference(self) -> Array | None:
+        """The pattern of the first frames."""
+        return self.memory.reference
 
     def shift(self, image: NDArray[Any]) -> float:
         """Px by which the micro-images of a raw image lie beside those of the first frames; 0: not, or it is dark."""
         self.replaced = False
         pattern = self._pattern(image)
         if self.reference is None:
-            self.reference = pattern if self._is_clear(image, pattern) else None
+            self._begin_with(image, pattern)
             return 0.0
-        if np.abs(pattern).min() < LEAST_PATTERN * np.abs(self.reference).min():
+        beside = self._beside_in_blocks(pattern, self.reference)
+        moved = self._moved(pattern, self.reference, beside)
+        if moved == 0.0:
+            self._agrees(pattern, self.reference, beside)
             return 0.0
-        moved = self._distance(pattern, self.reference)
-        if moved <= MOVED_PX:
-            self.agreeing += 1
-            return 0.0
-        if self.agreeing < ENOUGH:
-            self.reference, self.agreeing = pattern if self._is_clear(image, pattern) else None, 0
+        if self.memory.agreeing < ENOUGH:
+            self._begin_with(image, pattern)
             self.replaced = True
             return 0.0
         return moved
@@ -89,13 +114,49 @@ class GridWatch:
         """
         if self.reference is None:
             return 1.0
-        return float((np.abs(self._pattern(image)) / np.abs(self.reference)).mean())
+        return float((np.abs(_whole(self._pattern(image))) / np.abs(_whole(self.reference))).mean())
 
     def wandered(self, image: NDArray[Any]) -> float:
         """Px between the micro-images of a raw image and those of the first one asked about, however small."""
         pattern = self._pattern(image)
-        self.reference = pattern if self.reference is None else self.reference
+        if self.reference is None:
+            self.memory = GridMemory(pattern)
+            return 0.0
         return self._distance(pattern, self.reference)
+
+    def _begin_with(self, image: NDArray[Any], pattern: Array) -> None:
+        self.memory = GridMemory(pattern if self._is_clear(image, pattern) else None)
+
+    def _agrees(self, pattern: Array, reference: Array, beside: float | None) -> None:
+        """A frame lies where the first one lay."""
+        _, agreeing, usual = self.memory
+        if beside is not None and len(usual) < USUAL_FRAMES:
+            usual = (*usual, beside)
+        self.memory = GridMemory(reference, agreeing + _shows_it(pattern, reference), usual)
+
+    def _moved(self, pattern: Array, reference: Array, beside: float | None) -> float:
+        """Px by which the array lies aside, as a whole or differently here and there; 0: not, or it is dark."""
+        if _shows_it(pattern, reference):
+            moved = self._distance(pattern, reference)
+            if moved > MOVED_PX and (beside is None or beside > 0.5 * BESIDE_PX):
+                return moved
+        return beside if beside is not None and beside > self._largest_beside else 0.0
+
+    @property
+    def _largest_beside(self) -> float:
+        """Px that blocks may lie aside."""
+        if len(self.memory.usual) < ENOUGH:
+            return SURELY_PX
+        return max(BESIDE_PX, BEYOND_USUAL * sorted(self.memory.usual)[len(self.memory.usual) // 2])
+
+    def _beside_in_blocks(self, pattern: Array, reference: Array) -> float | None:
+        """Px by which most of the blocks lie aside at the least; None: too few of them show the array."""
+        strength, usual = np.abs(pattern).min(0), np.abs(reference).min(0)
+        shows = (usual > CLEAR_BLOCK * np.median(usual)) & (strength > LEAST_PATTERN * usual)
+        if shows.sum() < LEAST_BLOCKS:
+            return None
+        distances = np.sort(self._distances(pattern[:, shows], reference[:, shows]))
+        return float(distances[int(MOST * len(distances))])
 
     def _pattern(self, image: NDArray[Any]) -> Array:
         """Of the array; a frame is asked about several times in a row."""
@@ -105,18 +166,22 @@ class GridWatch:
         return latest[1]
 
     def _distance(self, pattern: Array, reference: Array) -> float:
-        turns = np.angle(pattern / reference)
+        """Px between whole images."""
+        return float(self._distances(_whole(pattern)[:, None], _whole(reference)[:, None])[0])
+
+    def _distances(self, patterns: Array, references: Array) -> Array:
+        """Px between patterns (WAVES, N)."""
+        turns = np.angle(patterns / references)
         offset = self._to_offset @ turns
-        if np.abs(turns - self._waves @ offset).max() < ONE_SHIFT:
-            return float(np.hypot(*offset))
+        agree = np.abs(turns - self._waves @ offset).max(0) < ONE_SHIFT
         # half a lens aside, and not all waves count the same way round; or rows are torn
-        return float(np.max(np.abs(turns) / np.linalg.norm(self._waves, axis=1)))
+        return np.where(agree, np.hypot(*offset), (np.abs(turns) / self._lengths).max(0))
 
     def _is_clear(self, image: NDArray[Any], pattern: Array) -> bool:
         """Whether the pattern stands out of the texture beside it."""
-        beside = [self._amplitudes(image, waves) for waves in self._beside]
+        beside = [_whole(self._amplitudes(image, waves)) for waves in self._beside]
         texture = float(np.sqrt((np.abs(beside) ** 2).mean()))
-        return bool(np.abs(pattern).min() > LEAST_CLEAR * texture)
+        return bool(np.abs(_whole(pattern)).min() > LEAST_CLEAR * texture)
 
     def _table(self, waves: Array) -> Waves:
         along = waves[:, :1] * np.arange(self._width)
@@ -124,10 +189,24 @@ class GridWatch:
         return Waves(table, np.exp(-1j * waves[:, 1:] * self._rows))
 
     def _amplitudes(self, image: NDArray[Any], waves: Waves) -> Array:
-        """Complex amplitudes of waves over the mean light."""
+        """Complex amplitudes of waves over the mean light, in blocks (WAVES, BLOCKS, BLOCKS) that add up to the whole."""
         rows = image[self._rows] if image.ndim == 2 else image[self._rows, :, 1]
         light = rows.astype(np.float32)
         mean = float(light.mean())
-        sums = (light - np.float32(mean)) @ waves.along  # (rows, cosines and sines)
-        along_rows = sums[:, :WAVES].T - 1j * sums[:, WAVES:].T
-        return np.asarray((along_rows * waves.down).sum(1) / (light.size * max(mean, LEAST_LIGHT)))
+        light -= np.float32(mean)
+        out = np.empty((WAVES, BLOCKS, BLOCKS), np.complex128)
+        for k, (begin, end) in enumerate(pairwise(np.linspace(0, self._width, BLOCKS + 1).astype(int))):
+            sums = light[:, begin:end] @ waves.along[begin:end]  # (rows, cosines and sines)
+            along_rows = (sums[:, :WAVES].T - 1j * sums[:, WAVES:].T) * waves.down
+            out[:, :, k] = np.add.reduceat(along_rows, self._first_rows, axis=1)
+        return out / (light.size * max(mean, LEAST_LIGHT))
+
+
+def _shows_it(pattern: Array, reference: Array) -> bool:
+    """Whether an image as a whole shows the array about as clearly as the first one."""
+    return bool(np.abs(_whole(pattern)).min() >= LEAST_PATTERN * np.abs(_whole(reference)).min())
+
+
+def _whole(pattern: Array) -> Array:
+    """Of all blocks together."""
+    return np.asarray(pattern.sum((1, 2)))
