@@ -63,7 +63,9 @@ def rows_of(number: int, scene: str, recording: Recording, count: int) -> tuple[
         try:
             shots = fault.inject(at.clean, np.random.default_rng((DRAWN, number, 2)))
             found = run_shots(at, shots, at.poses)
-        except Exception as ended:  # a run must never end so: that is a result, and the next row is wanted, too
+        except (
+            Exception
+        ) as ended:  # a run must never end so: that is a result, and the next row is wanted, too
             traceback.print_exc()
             print(f"| {number} | {scene} | {fault.name} | {begin} | ended by {ended!r} |", flush=True)
             fails += 1

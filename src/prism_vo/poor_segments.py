@@ -22,10 +22,12 @@ POORER = 0.85
 FEWEST_KEYFRAMES = (
     3  # before, no point is seen from three places, and nothing confirms the depths of the first
 )
-# poses of a run's first segment that are enough without: whatever goes wrong at the start has gone by then, while a map
-# that begins after a loss may begin with anything, and a picture that goes with the camera shows no third place for ever
+# poses of a first segment that are enough without: whatever goes wrong at the start has gone by then, while a map
+# that begins after a loss may begin with anything, and a picture that goes with the camera never shows a third place
 ENOUGH_POSES = 6
-FEWEST_AGREEMENTS = 3  # of another segment that speaks against one with as many; a single one may agree by chance
+FEWEST_AGREEMENTS = (
+    3  # of another segment that speaks against one with as many; a single one may agree by chance
+)
 # σ by which parallax contradicts measured depth, or does not: 4.5 to 24 where light is uneven or the camera follows
 # what goes with it, 2.1 at the most in segments that are right
 SURE = 3.0

@@ -31,6 +31,34 @@ def test_a_shift_is_seen_to_a_tenth_of_a_pixel_whatever_the_scene(
     assert watch.shift(other) == pytest.approx(abs(pixels), abs=0.1)
 
 
+def warped(image: np.ndarray, degrees: float, factor: float) -> np.ndarray:
+    """Turned about its middle, and enlarged."""
+    h, w = image.shape
+    turn = cv2.getRotationMatrix2D(((w - 1) / 2, (h - 1) / 2), degrees, factor)
+    return np.asarray(
+        cv2.warpAffine(image, turn, (w, h), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    )
+
+
+def torn(image: np.ndarray, share: float) -> np.ndarray:
+    """Bytes are missing: what follows lies too far to the left."""
+    cut = int((1 - share) * image.size)
+    return np.concatenate([image.ravel()[:cut], np.roll(image.ravel()[cut:], -2)]).reshape(image.shape)
+
+
+def test_an_array_that_turned_and_an_enlarged_or_torn_image_are_seen(watch: GridWatch) -> None:
+    """The middle lies where it lay, and as a whole nothing has moved."""
+    image = mini("table").raw.image
+    for _ in range(4):
+        assert watch.shift(image) == 0.0
+    other = mini(0.75, noise=0.5).raw.image
+    assert watch.shift(other) == 0.0
+    for changed in warped(other, 0.5, 1.0), warped(other, 0.0, 1.01):
+        assert watch.shift(changed) > 0.5 and watch.wandered(changed) < 0.3
+    assert watch.shift(torn(other, 0.8)) > 1.0
+    assert watch.shift(torn(other, 0.2)) == 0.0, "the rest of it is as good as ever"
+
+
 def test_light_and_darkness_move_nothing(watch: GridWatch) -> None:
     image = mini("table").raw.image
     for _ in range(4):

@@ -5,13 +5,12 @@ Micro-images are brightest at their centres. The sum of a raw image times a wave
 has a phase that moves with the array alone: texture has no such period. Three waves suffice for a shift in the plane,
 which shows up to whole lenses. On real and simulated frames the phase scatters by 0.01 to 0.08 px.
 
-An array that turned, or an image that was enlarged, rectified or torn, has one phase here and another there. So the sums
+An array that turned, or an image that was enlarged or torn, has one phase here and another there. So the sums
 are kept by blocks of the image, whose phases scatter by 0.04 to 0.3 px, and it is enough that most of them lie aside.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,10 +49,11 @@ def is_shaded_otherwise(shading: float) -> bool:
 
 
 class Waves(NamedTuple):
-    """Along the rows, cosines and then sines (width, 2 · WAVES), and down them (WAVES, rows), complex."""
+    """What the light is multiplied by."""
 
-    along: Floats
-    down: Array
+    along: Floats  # the rows (width, 2 · WAVES + 1): cosines, sines, ones
+    sums: Array  # of these over the columns of each block (BLOCKS, 2 · WAVES + 1)
+    down: Array  # the rows' own (WAVES, rows), complex
 
 
 class GridMemory(NamedTuple):
@@ -77,6 +77,7 @@ class GridWatch:
         self._to_offset = np.linalg.pinv(self._waves)
         self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
         self._first_rows = np.linspace(0, len(self._rows), BLOCKS, endpoint=False).astype(int)
+        self._first_columns = np.linspace(0, width, BLOCKS, endpoint=False).astype(int)
         self._width = width
         self._array_waves = self._table(self._waves)
         self._beside = [self._table(factor * self._waves) for factor in BESIDE]
@@ -185,21 +186,24 @@ class GridWatch:
 
     def _table(self, waves: Array) -> Waves:
         along = waves[:, :1] * np.arange(self._width)
-        table = np.ascontiguousarray(np.concatenate([np.cos(along), np.sin(along)]).T, np.float32)
-        return Waves(table, np.exp(-1j * waves[:, 1:] * self._rows))
+        ones = np.ones((1, self._width))
+        table = np.ascontiguousarray(np.concatenate([np.cos(along), np.sin(along), ones]).T, np.float32)
+        sums = np.add.reduceat(table.astype(np.float64), self._first_columns, axis=0)
+        return Waves(table, sums, np.exp(-1j * waves[:, 1:] * self._rows))
 
     def _amplitudes(self, image: NDArray[Any], waves: Waves) -> Array:
-        """Complex amplitudes of waves over the mean light, in blocks (WAVES, BLOCKS, BLOCKS) that add up to the whole."""
+        """Complex amplitudes of waves over the mean light, in blocks (WAVES, BLOCKS, BLOCKS) that add up."""
         rows = image[self._rows] if image.ndim == 2 else image[self._rows, :, 1]
         light = rows.astype(np.float32)
-        mean = float(light.mean())
-        light -= np.float32(mean)
-        out = np.empty((WAVES, BLOCKS, BLOCKS), np.complex128)
-        for k, (begin, end) in enumerate(pairwise(np.linspace(0, self._width, BLOCKS + 1).astype(int))):
-            sums = light[:, begin:end] @ waves.along[begin:end]  # (rows, cosines and sines)
-            along_rows = (sums[:, :WAVES].T - 1j * sums[:, WAVES:].T) * waves.down
-            out[:, :, k] = np.add.reduceat(along_rows, self._first_rows, axis=1)
-        return out / (light.size * max(mean, LEAST_LIGHT))
+        parts = zip(self._first_columns, [*self._first_columns[1:], self._width])
+        sums = np.stack([light[:, begin:end] @ waves.along[begin:end] for begin, end in parts]).astype(float)
+        mean = float(sums[:, :, -1].sum()) / light.size
+        sums -= mean * waves.sums[:, None]  # of the light about its mean
+        along_rows = (sums[..., :WAVES] - 1j * sums[..., WAVES:-1]).transpose(2, 1, 0) * waves.down[
+            :, :, None
+        ]
+        blocks = np.add.reduceat(along_rows, self._first_rows, axis=1)
+        return np.asarray(blocks / (light.size * max(mean, LEAST_LIGHT)))
 
 
 def _shows_it(pattern: Array, reference: Array) -> bool:
