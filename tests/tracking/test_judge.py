@@ -16,13 +16,12 @@ from prism_vo.tracking.judge import (
     NOWHERE,
     TORN,
     USUAL_SHIFT,
-    DepthAgreement,
     Judge,
-    Predicted,
     Verdict,
     _looseness,
 )
 from prism_vo.tracking.motion import LEAST_SHIFTS, Motion
+from prism_vo.tracking.predicted import DepthAgreement, Predicted
 from prism_vo.tracking.track import RECENT, Expected, Track
 
 PLANE = Pinhole(focal=100.0, cx=79.5, cy=59.5, width=160, height=120)
@@ -95,9 +94,10 @@ def judged(
     """What a judge says of a track that goes on, and of one out of nowhere; frames before it had residuals of 4."""
     judge = Judge(lambda frame, points: None, 30.0)  # type: ignore[arg-type, return-value]
     monkeypatch.setattr(judge, "_shift", lambda *_: shift)
-    monkeypatch.setattr(judge, "_predicted", lambda *_: pixels(lambda x, y: np.ones(len(x), bool)))
+    everywhere = pixels(lambda x, y: np.ones(len(x), bool))
+    monkeypatch.setattr(Predicted, "by", classmethod(lambda cls, *_: everywhere))
     monkeypatch.setattr(judge, "_surprise", lambda *_: surprise)
-    monkeypatch.setattr(judge, "_agreement", lambda *_: depth)
+    monkeypatch.setattr(DepthAgreement, "of", classmethod(lambda cls, *_: depth))
     track = Track(True, np.eye(4), light, rms * light.contrast, 1.0, 1.0, 0.9, 3.0, 3.0, 1)
     motion = Motion(expected=Expected((4.0, 4.0, 4.0), 1.0), lost=lost, depth_is_usual=depth_is_usual)
     reference = SimpleNamespace(planes=[PLANE])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_vo.tracking.judge import LEAST_MEASURED
+from prism_vo.tracking.predicted import LEAST_MEASURED
 
 REMEMBERED = 20  # keyframes
 # of the depths that they had, to start another segment with: blurred images have few, and false ones

@@ -6,36 +6,24 @@ Depth is measured only where there is doubt, so that a frame like the one before
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism_vo.arrays import Array, Floats, Mask
-from prism_vo.optics.pinhole import Pinhole
+from prism_vo.arrays import Array
 from prism_vo.optics.view import FocusedView
-from prism_vo.tracking.align import ReferencePixels
 from prism_vo.tracking.brightness import COVERED, PARTLY_MATCH
 from prism_vo.tracking.motion import Motion
+from prism_vo.tracking.predicted import DepthAgreement, Measure, Predicted, rays_of
 from prism_vo.tracking.reference import Reference
 from prism_vo.tracking.shifts import shift_of_zones
 from prism_vo.tracking.track import RECENT, Track
-from prism_vo.types import Frame, InputFrame, PointDepth
-
-Measure = Callable[[InputFrame, Floats], PointDepth]
+from prism_vo.types import Frame
 
 USUAL_RESIDUAL = 1.5  # times the largest of the last believed frames
-POINTS = 250  # at which depth is measured
-MARGIN = 4  # px from the border of the image
-DEVIATIONS = 3.0  # σ between measured and predicted depth that still agree
-LEAST_POINTS = 20  # photometric inliers in view
-LEAST_MEASURED = 0.3  # share of them with a depth, for depth to have a say
 LEAST_AGREEMENT = 0.6  # share of the measured ones that must agree with the map
 LARGEST_SURPRISE = 6.0  # px at 512 px width beside the foreseen place, where depth has no say
 SURPRISE_WIDTH = 512.0
-ZONES = 4  # along either side of the image
-LEAST_OF_ZONE = 20  # reference pixels that make a zone count
-FITTING = 0.8  # share of a zone's pixels that fit where nothing covers the map
 # share of the zones that fit: what is covered leaves the others whole, a false pose fits nowhere well
 LEAST_FITTING = 0.35
 # the same of a pose that continues no motion: nothing but the image speaks for it, so half of the image must
@@ -95,47 +83,6 @@ class Verdict:
         return self.contradiction in (NOWHERE, UNLIKE, CONTRADICTED)
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Reference pixels (N,) where a pose puts them in the frame, and which of them fit photometrically."""
-
-    x: Array
-    y: Array
-    inv_depth: Array
-    variance: Array  # of the inverse depth
-    fits: Mask
-
-    def some_that_fit(self) -> Predicted:
-        """At most about POINTS of them, spread over all."""
-        some = np.flatnonzero(self.fits)
-        some = some[:: max(len(some) // POINTS, 1)]
-        return Predicted(
-            self.x[some], self.y[some], self.inv_depth[some], self.variance[some], self.fits[some]
-        )
-
-    def fitting_zones(self, plane: Pinhole) -> float:
-        """Share of the zones of the image in which nearly all pixels fit."""
-        column = np.minimum(self.x * ZONES / plane.width, ZONES - 1).astype(np.intp)
-        zone = np.minimum(self.y * ZONES / plane.height, ZONES - 1).astype(np.intp) * ZONES + column
-        count = np.bincount(zone, minlength=ZONES**2)
-        fitting = np.bincount(zone, self.fits, ZONES**2)[count >= LEAST_OF_ZONE]
-        shares = fitting / count[count >= LEAST_OF_ZONE]
-        return float((shares >= FITTING).mean()) if len(shares) else 0.0
-
-
-@dataclass(frozen=True)
-class DepthAgreement:
-    """Measured depth of a new frame against what the map and a pose predict there."""
-
-    measured: float  # share of the points that have a depth
-    agreeing: float  # share of those that agree
-
-    @property
-    def has_a_say(self) -> bool:
-        """Whether enough could be measured."""
-        return self.measured >= LEAST_MEASURED
-
-
 class Judge:
     """Compares a track with the last good ones, with the images' zones and, in doubt, with measured depth."""
 
@@ -190,13 +137,13 @@ class Judge:
         jumped = surprise > LARGEST_SURPRISE and motion.expected.is_known
         if zones >= COVERED and not (unusual or jumped):
             return Verdict(quality)
-        predicted = self._predicted(frame, reference, track)
+        predicted = Predicted.by(reference, track, frame, self.cutoff)
         least = LEAST_FITTING_ALONE if jumped else LEAST_FITTING
         if (worse or jumped) and predicted.fitting_zones(reference.planes[0]) < least:
             return Verdict(quality, NOWHERE)
         if worse and jumped and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
-        depth = self._agreement(frame, view, predicted)
+        depth = DepthAgreement.of(frame, view, predicted, self.measure)
         if depth.has_a_say:
             quality *= depth.agreeing
             return Verdict(quality, CONTRADICTED if depth.agreeing < LEAST_AGREEMENT else None)
@@ -223,13 +170,13 @@ class Judge:
             return Verdict(quality, TORN)
         if self._strays(reference, track, motion, motion.lost + motion.copies):
             return Verdict(quality, STRAYS)
-        predicted = self._predicted(frame, reference, track)
+        predicted = Predicted.by(reference, track, frame, self.cutoff)
         worse = self._is_unusual(track, motion) and motion.expected.is_known
         if worse and predicted.fitting_zones(reference.planes[0]) < LEAST_FITTING_ALONE:
             return Verdict(quality, NOWHERE)
         if worse and self._is_unlike(track):
             return Verdict(quality, UNLIKE)
-        depth = self._agreement(frame, view, predicted)
+        depth = DepthAgreement.of(frame, view, predicted, self.measure)
         if depth.has_a_say and depth.agreeing < LEAST_AGREEMENT:
             return Verdict(quality, CONTRADICTED)
         confirmed = depth.agreeing if depth.has_a_say else 1.0
@@ -300,41 +247,13 @@ class Judge:
         self, frame: Frame, view: FocusedView, reference: Reference, track: Track
     ) -> DepthAgreement:
         """At some of the reference pixels that fit photometrically."""
-        return self._agreement(frame, view, self._predicted(frame, reference, track))
-
-    def _agreement(self, frame: Frame, view: FocusedView, predicted: Predicted) -> DepthAgreement:
-        some = predicted.some_that_fit()
-        if len(some.x) < LEAST_POINTS:
-            return DepthAgreement(0.0, 0.0)
-        found = self.measure(frame.source, np.stack([some.x, some.y], -1).astype(np.float32))
-        good = found.valid
-        if not good.any():
-            return DepthAgreement(0.0, 0.0)
-        expected = view.inv_virtual_depth(some.inv_depth[good])
-        slope = view.inv_virtual_depth_slope(some.inv_depth[good])
-        spread = np.sqrt(found.variance[good] + some.variance[good] * slope**2)
-        agrees = np.abs(found.inv_virtual_depth[good] - expected) < DEVIATIONS * spread
-        return DepthAgreement(float(good.mean()), float(agrees.mean()))
-
-    def _predicted(self, frame: Frame, reference: Reference, track: Track) -> Predicted:
-        """The reference pixels that the frame should show."""
-        level, plane = reference.levels[0], reference.planes[0]
-        rays, q = _rays(level), level.inv_depth.astype(np.float64)
-        p = rays @ track.T_frame_ref[:3, :3].T + track.T_frame_ref[:3, 3] * q[:, None]
-        z = np.maximum(p[:, 2], 1e-3)
-        x, y = plane.project(np.column_stack([p[:, :2], z]))
-        inside = np.flatnonzero(plane.contains(x, y, MARGIN) & (p[:, 2] > 1e-3))
-        x, y, z = x[inside], y[inside], z[inside]
-        grey = frame.image[np.rint(y).astype(np.intp), np.rint(x).astype(np.intp)]
-        light = track.brightness
-        residual = grey - light.gain * level.color[inside] - light.offset
-        variance = level.variance[inside].astype(np.float64) / z**4
-        return Predicted(x, y, q[inside] / z, variance, np.abs(residual) < self.cutoff * light.contrast)
+        predicted = Predicted.by(reference, track, frame, self.cutoff)
+        return DepthAgreement.of(frame, view, predicted, self.measure)
 
     def _apart(self, reference: Reference, one: Array, other: Array) -> float:
         """RMS distance in the image between two poses, px at 512 px width."""
         level = reference.levels[-1]
-        rays, q = _rays(level), level.inv_depth.astype(np.float64)
+        rays, q = rays_of(level), level.inv_depth.astype(np.float64)
         places = []
         for pose in (one, other):
             p = rays @ pose[:3, :3].T + pose[:3, 3] * q[:, None]
@@ -347,8 +266,3 @@ class Judge:
 def _looseness(motion: Motion) -> float:
     """Times that zones may lie farther beside their places than with an exact camera."""
     return max(1.0, motion.usual_shift / USUAL_SHIFT)
-
-
-def _rays(level: ReferencePixels) -> Array:
-    ones = np.ones(len(level.ray_x))
-    return np.stack([level.ray_x.astype(np.float64), level.ray_y.astype(np.float64), ones], -1)
