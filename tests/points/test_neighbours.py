@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from prism_vo.points.neighbours import count_near, nearest
+from prism_vo.points.neighbours import about_as_many, count_near, nearest
 
 
 def some_pixels(count: int, seed: int) -> np.ndarray:
@@ -28,7 +28,7 @@ def test_the_nearest_are_found_in_their_order(count: int) -> None:
     xy = some_pixels(count, 7 + count)
     which = np.arange(0, len(xy), 3)
     wanted = np.random.default_rng(count).integers(1, 41, len(which))
-    found = nearest(xy, which, wanted)
+    found = nearest(xy, xy[which], wanted)
     away = ((xy[which, None].astype(int) - xy[None]) ** 2).sum(-1)
     expected = np.argsort(away, axis=1, kind="stable")
     for row, best, number in zip(found, expected, wanted):
@@ -38,4 +38,21 @@ def test_the_nearest_are_found_in_their_order(count: int) -> None:
 
 def test_more_than_there_are_leave_room() -> None:
     xy = np.array([[3, 4], [10, 4]], np.int32)
-    assert nearest(xy, np.array([1]), np.array([4])).tolist() == [[1, 0, -1, -1]]
+    assert nearest(xy, xy[1:], np.array([4])).tolist() == [[1, 0, -1, -1]]
+
+
+def test_a_circle_has_about_as_many_as_wanted_and_none_farther_than_those_outside() -> None:
+    xy = some_pixels(3000, 5)
+    places, wanted = xy[::100], np.full(len(xy[::100]), 200)
+    away = np.hypot(*(places[:, None].astype(float) - xy[None]).transpose(2, 0, 1))
+    for row, distance in zip(about_as_many(xy, places, wanted), away):
+        found = row[row >= 0]
+        assert len(np.unique(found)) == len(found) > 40
+        others = np.delete(distance, found)
+        assert len(found) == len(row) or distance[found].max() <= others.min() + 1e-9
+    assert 120 < np.median([(row >= 0).sum() for row in about_as_many(xy, places, wanted)]) < 300
+
+
+def test_fewer_than_wanted_are_all_of_them() -> None:
+    xy = np.array([[3, 4], [10, 4]], np.int32)
+    assert sorted(about_as_many(xy, xy[1:], np.array([9]))[0])[-2:] == [0, 1]

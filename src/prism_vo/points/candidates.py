@@ -60,8 +60,8 @@ def _with_intervals(
     inv_depth = np.full(count, np.nan)
     low, high = np.zeros(count), np.full(count, np.nan)
     # beyond infinity is noise: the start value is clamped to ρ_C ≥ 0, the measurement is kept as it is
-    start = smooth_depth(view, pixels, depth, config.matching_window)[known]
-    reach = 2.0 * np.sqrt(depth.variance.astype(np.float64)[known])
+    smooth, spread = smooth_depth(view, pixels, depth, config.matching_window)
+    start, reach = smooth[known], 2.0 * np.sqrt(spread[known])
     inv_depth[known] = np.maximum(view.inv_depth_from_virtual(start), 1e-3)
     low[known] = np.maximum(view.inv_depth_from_virtual(start + reach), 0.0)
     high[known] = np.maximum(view.inv_depth_from_virtual(start - reach), 1e-2)

@@ -10,13 +10,19 @@ from prism_vo.arrays import Array, Floats, Integers, Mask
 from prism_vo.compiled import njit
 from prism_vo.config import SelectConfig
 from prism_vo.optics.camera import FocusedView
-from prism_vo.points.neighbours import count_near, nearest
+from prism_vo.points.neighbours import about_as_many, count_near, nearest
 from prism_vo.points.records import DEPTH_NONE, DEPTH_UNCERTAIN, DEPTH_USED
 from prism_vo.types import PointDepth
 
-MOST_AVERAGED = 80  # neighbours, at the most
+MOST_AVERAGED = 500  # neighbours, at the most
+FEW = 80  # the nearest of which are taken; of more, those in a circle
 WANTED_RELATIVE_SIGMA = 0.03  # of depth; averaging goes on until it would be reached
 AGREE_SIGMAS = 2.5  # neighbours further apart lie on another surface
+LEAST_WINDOWS = 2  # pixels that share a matching window, at the least: windows beside each other overlap
+# of the variance of a single depth, below which that of a mean is not concluded: a surface may have a relief below the
+# noise. With less a camera that goes aside before a bare wall turns, with more searches along rays end at other texture
+# (a parking deck), and without any limit streets come out 1 % too short
+LEAST_SPREAD = 0.35
 
 
 def classify(depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:
@@ -32,36 +38,41 @@ def classify(depth: PointDepth, config: SelectConfig) -> NDArray[np.int8]:
     return kind
 
 
-def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth, window: int) -> Array:
-    """Inverse virtual depth, averaged with neighbours that agree, where single ones are too coarse.
+def smooth_depth(view: FocusedView, pixels: Integers, depth: PointDepth, window: int) -> tuple[Array, Array]:
+    """Inverse virtual depth and its variance, averaged with neighbours that agree, where single ones are too coarse.
 
     Frames are tracked against these: with noisy depths a translation fits worse than the rotation that looks like it,
     so the camera would seem to turn instead of move. Neighbours in one matching ``window`` (px) have one error in
     common: means over few windows keep a relief, and a wall before which the camera goes aside is one it turns before.
-    ρ_v is affine across a plane, so a plane keeps its slant; but a surface may have a relief below the noise, so
-    nothing is concluded about how well the mean is known.
+    ρ_v is affine across a plane, so a plane keeps its slant.
     """
     rho, variance = depth.inv_virtual_depth.astype(np.float64), depth.variance.astype(np.float64)
     valid = np.flatnonzero(depth.valid)
-    if len(valid) <= MOST_AVERAGED:
-        return rho
+    if len(valid) <= FEW:
+        return rho, variance
     inv_depth = np.maximum(view.inv_depth_from_virtual(rho[valid]), 1e-2)
     relative = np.sqrt(variance[valid]) / np.abs(view.inv_virtual_depth_slope(inv_depth)) / inv_depth
     windows = (relative / WANTED_RELATIVE_SIGMA) ** 2
     which = np.flatnonzero(windows > 1.0)
     if len(which) == 0:
-        return rho
-    in_window = count_near(pixels[valid], window // 2)
-    wanted = np.clip(windows[which] * in_window[which], 1.0, MOST_AVERAGED)
-    near = nearest(pixels[valid], which, np.ceil(wanted).astype(np.int64))
-    out = rho.copy()
-    _average(rho, variance, valid, valid[which], near, out)
-    return out
+        return rho, variance
+    in_window = np.asarray(count_near(pixels[valid], window // 2)[which], np.float64)
+    wanted = np.ceil(np.clip(windows[which] * in_window, 1.0, MOST_AVERAGED)).astype(np.int64)
+    mean, spread = rho.copy(), variance.copy()
+    alike = np.maximum(in_window, LEAST_WINDOWS)
+    for some, find in ((wanted <= FEW, nearest), (wanted > FEW, about_as_many)):
+        coarse = valid[which[some]]
+        near = find(pixels[valid], pixels[coarse], wanted[some])
+        _average(rho, variance, valid, coarse, near, alike[some], mean, spread)
+    return mean, spread
 
 
 @njit(nogil=True, cache=True)
-def _average(rho, variance, valid, coarse, near, out):  # type: ignore[no-untyped-def]
-    """Mean of each coarse depth and of its nearest neighbours that agree; ``near`` (M, most): among the valid ones."""
+def _average(rho, variance, valid, coarse, near, alike, mean, spread):  # type: ignore[no-untyped-def]
+    """Mean of each coarse depth and of its nearest neighbours that agree; ``near`` (M, most): among the valid ones.
+
+    ``alike`` (M,): pixels whose errors count as one.
+    """
     for m in range(len(coarse)):
         n, weight, total = coarse[m], 0.0, 0.0
         for k in range(near.shape[1]):
@@ -72,7 +83,8 @@ def _average(rho, variance, valid, coarse, near, out):  # type: ignore[no-untype
             if gap * gap < AGREE_SIGMAS**2 * (variance[other] + variance[n]):
                 weight += 1.0 / variance[other]
                 total += rho[other] / variance[other]
-        out[n] = total / weight
+        mean[n] = total / weight
+        spread[n] = min(max(alike[m] / weight, LEAST_SPREAD * variance[n]), variance[n])
 
 
 def prefer_depth(
