@@ -53,7 +53,7 @@ def nearest(pixels: Integers, places: Integers, wanted: NDArray[np.int64]) -> ND
     return found
 
 
-def about_as_many(pixels: Integers, places: Integers, wanted: Array) -> NDArray[np.int64]:
+def about_as_many(pixels: Integers, places: Integers, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """About the ``wanted`` (M,) pixels nearest to places (M, 2), in no order: those in a circle in which so many lie if
     they are as dense as about it. Of hundreds that is found much faster than their order."""
     cells = cells_of(pixels)
