@@ -39,7 +39,7 @@ SCENES: dict[Suite, tuple[str, ...]] = {
     ),
     "fan": ("fan",),
     # long enough to drift, and back at its start: with and without recognised places
-    "closing": tuple(f"seq_{k:03d}{WHOLE}" for k in (1, 2, 3)),
+    "closing": tuple(f"seq_{k:03d}{WHOLE}" for k in range(1, 12)),
 }
 
 

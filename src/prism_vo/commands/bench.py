@@ -39,7 +39,7 @@ def bench(
     ----------
     suite
         loops: 11 loops, drift. close-range: 7 scenes, absolute error. fan: the hard scene. all: these three.
-        closing: 3 whole paths that come back, with and without recognised places.
+        closing: 11 whole paths that come back, with and without recognised places.
     methods
         prism, prism-plenoptic, prism-pinhole, spo, rgbd (these five by default; of closing: prism, prism-loops);
         colmap, dso, orbslam3, dpvo if installed; or module:NAME of your own.
