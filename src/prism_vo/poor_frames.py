@@ -52,18 +52,21 @@ class _Fit:
 
     def __init__(self) -> None:
         self.segment, self.recent = -1, deque[float](maxlen=RECENT)
+        self.keyframes = 0  # of the segment
 
     def is_worse(self, report: FrameReport) -> bool:
         """Whether a frame fits much worse than those; if not, it is one of them from now on."""
         if report.segment != self.segment:
-            self.segment = report.segment
+            self.segment, self.keyframes = report.segment, 0
             self.recent.clear()
+        self.keyframes += report.status in ("keyframe", "recovered")
         track = report.track
         if track is None or track.is_still:
             return False
         if track.flow > FAR and report.status != "recovered":  # a keyframe refused it that was near enough
             return False
-        if report.covered > 1.0 - COVERED:
+        # what covers a part of the scene is told apart, but for a young map: it may be made of that part itself
+        if report.covered > 1.0 - COVERED and self.keyframes > WINDOW:
             return False
         if self.recent and track.relative_rms > WORSE * max(self.recent):
             return True

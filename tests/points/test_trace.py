@@ -6,7 +6,9 @@ import pytest
 from smooth_scene import SmoothScene, small_view
 
 from prism_vo import se3
+from prism_vo.config import WindowConfig
 from prism_vo.points.pattern import pattern_at
+from prism_vo.points.records import DEPTH_USED, Candidates, HostFrames
 from prism_vo.points.trace import (
     FOUND,
     OUTSIDE,
@@ -14,9 +16,11 @@ from prism_vo.points.trace import (
     HostViews,
     Searched,
     SearchLimits,
+    trace_candidates,
     trace_points,
 )
 from prism_vo.tracking.pyramid import image_pyramid
+from prism_vo.types import DecodedFrame, Frame, PosedFrame
 
 VIEW, SCENE = small_view(192, 160, 240.0), SmoothScene.build(3, finest=0.08)
 HOST = image_pyramid(SCENE.image(VIEW, np.eye(4))[0], 1)[0]
@@ -111,3 +115,52 @@ def test_repetition_gives_a_low_quality() -> None:
     )
     assert (result == FOUND).mean() > 0.5
     assert (quality[result == FOUND] < 3.0).all()
+
+
+def posed(motion: np.ndarray) -> PosedFrame:
+    image = image_pyramid(SCENE.image(VIEW, motion)[0], 1)[0]
+    focused = DecodedFrame(1, 0.1, VIEW, image, None, None, None)
+    return PosedFrame(Frame.of(focused, focused, [image]), motion, np.zeros(2))
+
+
+def candidates(beside: float, count: int = 400) -> tuple[Candidates, np.ndarray]:
+    """Intervals that end ``beside`` their truth, narrower than what the own measurement leaves open."""
+    rng = np.random.default_rng(1)
+    u, v = (rng.integers(30, side - 30, count).astype(np.float32) for side in (VIEW.width, VIEW.height))
+    truth = SCENE.see(VIEW, np.eye(4), u.astype(float), v.astype(float))[1]
+    color, weight = pattern_at(HOST, u, v, 50.0)
+    nothing = np.zeros(count)
+    known = Candidates(
+        host=np.zeros(count, np.int32),
+        u=u,
+        v=v,
+        inv_depth=truth * (beside + 0.2),
+        measured=nothing,
+        information=nothing,
+        kind=np.full(count, DEPTH_USED),
+        color=color,
+        weight=weight,
+        low=truth * beside,
+        high=truth * (beside + 0.4),
+        quality=np.zeros(count, np.float32),
+        failures=np.zeros(count, np.int8),
+        widest_low=truth * 0.4,
+        widest_high=truth * (beside + 0.4),
+    )
+    return known, truth
+
+
+def test_what_is_not_found_is_searched_for_within_all_that_its_own_depth_leaves_open() -> None:
+    """Else the fate of a point would hang on whether its own noise points towards its neighbours."""
+    hosts = HostFrames(np.eye(4)[None], np.zeros((1, 2)), np.ones(1))
+    known, truth = candidates(beside=1.8)
+    once = trace_candidates(VIEW.image_plane, hosts, known, posed(MOTION), WindowConfig())
+    assert len(once) == len(known)
+    failed = once.failures == 1
+    assert failed.sum() > 100  # the others match something in their interval
+    np.testing.assert_array_equal(once.low[failed], known.widest_low[failed])
+    np.testing.assert_array_equal(once.high[failed], known.widest_high[failed])
+    twice = trace_candidates(VIEW.image_plane, hosts, once, posed(MOTION), WindowConfig())
+    found = failed & (twice.failures == 0)
+    assert found.sum() > 0.8 * failed.sum()
+    assert (np.abs(twice.inv_depth / truth - 1)[found] < 0.05).mean() > 0.8

@@ -16,6 +16,7 @@ from prism_vo.tracking.brightness import (
     Blurred,
     Brightness,
     BrightnessReference,
+    Seen,
     ZoneAgreement,
     blurred,
     measure_brightness,
@@ -208,3 +209,22 @@ def test_zones_and_correlation_are_those_of_numpy() -> None:
         np.testing.assert_allclose(row, np.bincount(zone, values, ZONES**2))
     assert correlation(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
     assert correlation(a, np.full(300, 7.0)) == 0.0 and correlation(np.zeros(0), np.zeros(0)) == 0.0
+
+
+@pytest.mark.parametrize("hidden, is_covered", [(0.3, False), (1.0, True)])
+def test_a_zone_in_which_near_things_hide_a_part_is_not_covered(hidden: float, is_covered: bool) -> None:
+    """Both correlate badly; where something covers a zone hardly any of its pixels fit."""
+    rng = np.random.default_rng(4)
+    x, y = (each.ravel().astype(float) for each in np.mgrid[0:SIZE:4, 0:SIZE:4])
+    reference = 120 + 30 * rng.normal(size=len(x))
+    seen = 0.8 * reference + 5 + rng.normal(0, 0.5, len(x))
+    there = zone_of(x, y, LEVEL) == 6
+    other = there & (rng.random(len(x)) < hidden)
+    seen[other] = 0.8 * (120 + 30 * rng.normal(size=other.sum())) + 5
+    found, known = Seen(x, y, reference, seen), np.ones(ZONES**2, np.bool_)
+    assert found.agreement(LEVEL).covered[6]
+    covered = found.covered(LEVEL, Brightness(0.8, 5.0), known)
+    assert (covered is not None) == is_covered
+    if covered is not None:
+        assert np.flatnonzero(covered.covered).tolist() == [6]
+    assert found.covered(LEVEL, Brightness(0.8, 5.0), ~known) is None

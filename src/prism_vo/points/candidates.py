@@ -23,6 +23,7 @@ from prism_vo.points.spread import spread_pixels
 from prism_vo.types import PointDepth
 
 Measure = Callable[[Floats], PointDepth]
+OWN_SIGMAS = 2.5  # of a pixel's own depth, within which it lies
 
 
 def select_candidates(
@@ -65,6 +66,10 @@ def _with_intervals(
     inv_depth[known] = np.maximum(view.inv_depth_from_virtual(start), 1e-3)
     low[known] = np.maximum(view.inv_depth_from_virtual(start + reach), 0.0)
     high[known] = np.maximum(view.inv_depth_from_virtual(start - reach), 1e-2)
+    own, doubt = rho[known], OWN_SIGMAS * np.sqrt(depth.variance[known].astype(np.float64))
+    widest_low, widest_high = low.copy(), high.copy()
+    widest_low[known] = np.minimum(low[known], np.maximum(view.inv_depth_from_virtual(own + doubt), 0.0))
+    widest_high[known] = np.maximum(high[known], view.inv_depth_from_virtual(own - doubt))
     color, weight = pattern_at(image, u, v, contrast)
     information = independent_information(pixels, depth, kind == DEPTH_USED, config.matching_window)
     return Candidates(
@@ -81,4 +86,6 @@ def _with_intervals(
         high=high,
         quality=np.zeros(count, np.float32),
         failures=np.zeros(count, np.int8),
+        widest_low=widest_low,
+        widest_high=widest_high,
     )

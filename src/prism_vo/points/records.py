@@ -89,6 +89,16 @@ class Candidates(_PointColumns):
     high: Array  # NaN: unbounded (the whole ray)
     quality: Floats  # second best / best matching energy
     failures: NDArray[np.int8]  # consecutive searches that failed
+    # what a pixel's own measurement leaves open, where its neighbours leave less: searched after one that failed
+    widest_low: Array = field(kw_only=True, default_factory=lambda: np.zeros(0))
+    widest_high: Array = field(kw_only=True, default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        """By itself nothing more than the interval."""
+        super().__post_init__()
+        if len(self.widest_high) == 0:
+            object.__setattr__(self, "widest_low", self.low)
+            object.__setattr__(self, "widest_high", self.high)
 
     @classmethod
     def empty(cls) -> Candidates:

@@ -24,7 +24,10 @@ from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.linear.quantile import quantile
 from prism_vo.optics.pinhole import Pinhole
 from prism_vo.tracking.brightness_kernels import (
+    LEAST_DEVIATION,
     LEAST_SEEN,
+    ROBUST_SIGMA,
+    TRIM,
     PlaneNumbers,
     correlation,
     in_view,
@@ -41,6 +44,9 @@ ZONE_MATCH = 0.95  # correlation of a zone that shows the same in both images
 COVERED = 0.8  # share of zones that show the same, below which something covers a part of the scene
 USUAL_ZONES = 0.3  # quantile of the zones' disagreement that is usual: up to two thirds may be covered
 WORSE_ZONE = 3.0  # times that: a zone that shows something else
+# times the share of pixels that fit in good zones (that quantile of the others): a zone correlates badly, too, where
+# near things hide what lies behind, but there most pixels fit; where something covers it hardly any does
+MOST_FIT, GOOD_ZONES = 0.5, 0.75
 # px, at SURE σ: images blurred by 2 px that lie twice that beside each other correlate by ZONE_MATCH. After a few
 # keyframes half of the pixels of a zone are known to 0.01–0.1 px (1 σ), at the beginning of a street to 0.3–1 px
 PLACE_KNOWN, SURE = 0.5, 3.0
@@ -182,6 +188,28 @@ class Seen:
     def match(self) -> float:
         """How well the two images correlate."""
         return float(correlation(self.reference, self.frame))
+
+    def covered(self, level: Pinhole, light: Brightness, known: Mask) -> ZoneAgreement | None:
+        """The ``known`` zones (ZONES²,) that show something else, not only in some pixels; None: there are none."""
+        found = self.agreement(level).only(known)
+        if found is None:
+            return None
+        fitting, judged = self._fitting(level, light, found)
+        if not judged.any():
+            return found
+        return found.only(fitting < MOST_FIT * quantile(fitting[judged], GOOD_ZONES))
+
+    def _fitting(self, level: Pinhole, light: Brightness, found: ZoneAgreement) -> tuple[Array, Mask]:
+        """Share of pixels of each zone (ZONES²,) that lie near the reference, and which zones can say what is usual."""
+        zone = zone_of(self.x, self.y, level)
+        count = np.bincount(zone, minlength=ZONES**2)
+        judged = ~found.covered & (count >= LEAST_IN_ZONE)
+        beside = np.abs(self.frame - light.gain * self.reference - light.offset)
+        usual = beside[judged[zone]]
+        if len(usual) == 0:
+            return np.zeros(ZONES**2), judged
+        limit = TRIM * (ROBUST_SIGMA * quantile(usual, 0.5) + LEAST_DEVIATION)
+        return np.bincount(zone, beside < limit, ZONES**2) / np.maximum(count, 1), judged
 
     def agreement(self, level: Pinhole) -> ZoneAgreement:
         """Which zones of the image show the same in both.

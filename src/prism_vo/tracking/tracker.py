@@ -216,7 +216,7 @@ class Tracker:
         """
         a, light, plane = found.alignment, found.light, reference.planes[BRIGHTNESS_LEVEL]
         known = reference.light.known_zones(plane, a.T_frame_ref)
-        zones = Seen.at(smooth, plane, reference.light, a.T_frame_ref).agreement(plane).only(known)
+        zones = Seen.at(smooth, plane, reference.light, a.T_frame_ref).covered(plane, light, known)
         if zones is None:
             return found, None
         kept = list(reference.levels)

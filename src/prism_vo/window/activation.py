@@ -60,7 +60,14 @@ def activate(window: WindowContents, spacing: Spacing) -> int:
 def at_scale_of(window: WindowContents, new: Candidates) -> Candidates:
     """Without depth terms the window's scale wanders off the metre, and new depths must join it where it is."""
     s = _drift_of_scale(window)
-    return replace(new, inv_depth=s * new.inv_depth, low=s * new.low, high=s * new.high)
+    return replace(
+        new,
+        inv_depth=s * new.inv_depth,
+        low=s * new.low,
+        high=s * new.high,
+        widest_low=s * new.widest_low,
+        widest_high=s * new.widest_high,
+    )
 
 
 def _drift_of_scale(window: WindowContents) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism_vo import se3
-from prism_vo.arrays import Array
+from prism_vo.arrays import Array, Mask
 from prism_vo.optics.view import FocusedView
 from prism_vo.points.records import Candidates
 from prism_vo.window.agreement import depth_factor
@@ -83,12 +83,20 @@ def seen_in(candidates: Candidates, before: FocusedView, now: FocusedView, facto
     def again(q: Array) -> Array:
         return np.maximum((before.w_infinity + before.kappa * q - now.w_infinity) / now.kappa, 0.0)
 
-    c, measured = candidates, np.isfinite(candidates.measured) & (candidates.quality == 0)
-    found = {
-        name: np.where(measured, again(q), q / factor)
-        for name, q in (("inv_depth", c.inv_depth), ("low", c.low), ("high", c.high))
-    }
-    return replace(c, **found)
+    c, is_measured = candidates, np.isfinite(candidates.measured)
+    untraced = is_measured & (c.quality == 0)
+
+    def seen(q: Array, stands_on_focus: Mask) -> Array:
+        return np.asarray(np.where(stands_on_focus, again(q), q / factor))
+
+    return replace(
+        c,
+        inv_depth=seen(c.inv_depth, untraced),
+        low=seen(c.low, untraced),
+        high=seen(c.high, untraced),
+        widest_low=seen(c.widest_low, is_measured),
+        widest_high=seen(c.widest_high, is_measured),
+    )
 
 
 def _set_focus(window: WindowContents, shift: float) -> None:
