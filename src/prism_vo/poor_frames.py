@@ -65,13 +65,19 @@ class _Fit:
             return False
         if track.flow > FAR and report.status != "recovered":  # a keyframe refused it that was near enough
             return False
-        # what covers a part of the scene is told apart, but for a young map: it may be made of that part itself
-        if report.covered > 1.0 - COVERED and self.keyframes > WINDOW:
+        if report.covered > 1.0 - COVERED and not self._contradicts(report):
             return False
         if self.recent and track.relative_rms > WORSE * max(self.recent):
             return True
         self.recent.append(track.relative_rms)
         return False
+
+    def _contradicts(self, report: FrameReport) -> bool:
+        """Whether a part of an image fits an older keyframe of a young map alone.
+
+        Something may have come before the lens; or the map is made of torn images, and that part is the scene.
+        """
+        return report.status == "recovered" and self.keyframes <= WINDOW
 
 
 class _Depth:
