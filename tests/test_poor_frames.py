@@ -109,7 +109,7 @@ def test_what_covers_the_scene_is_another_matter(before: int, status: str, is_sa
     after = [frame(before + 1 + n, 4.0, status="ok" if n % 2 else "keyframe") for n in range(20)]
     poor = poor_frames([*first, odd, *after])  # type: ignore[list-item]
     assert (before in poor) == is_said
-    assert (len(poor) >= 14) == is_said  # all that hang on it, too
+    assert (len(poor) > 7) == is_said  # all that hang on it, too
 
 
 @pytest.mark.parametrize("is_example", [True, False])
