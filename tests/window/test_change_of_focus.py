@@ -42,6 +42,9 @@ def test_measured_candidates_are_read_again_and_traced_ones_follow_the_poses() -
     np.testing.assert_allclose(again.inv_depth[~traced], expected.inv_depth[~traced], rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(again.inv_depth[traced], before.inv_depth[traced] / 1.25)
     np.testing.assert_allclose(again.high[traced], before.high[traced] / 1.25)
+    # what a measurement leaves open stands on the focus, whatever was found since
+    np.testing.assert_allclose(again.widest_low, expected.widest_low, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(again.widest_high, expected.widest_high, rtol=1e-5, atol=1e-3)
     assert seen_in(before, VIEW, VIEW, 3.0) is before
 
 
