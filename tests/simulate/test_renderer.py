@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from prism_vo.errors import ConfigError
-from prism_vo.simulate import Renderer, Scene, SensorModel, build_scene, plane_scene, preset_camera
+from prism_vo.simulate import (
+    CATALOGUE,
+    Renderer,
+    Scene,
+    SensorModel,
+    build_scene,
+    plan,
+    plane_scene,
+    preset_camera,
+)
 from prism_vo.simulate.mesh import Material, MeshBuilder
 from prism_vo.simulate.sensor import develop
 from prism_vo.simulate.textures import atlas_for
@@ -74,6 +83,18 @@ def test_far_textures_are_averaged_not_aliased():
     shifted[0, 3] = 0.13
     a, b = (renderer.view_truth(p, samples=4).image for p in (POSE, shifted))
     assert np.sqrt(np.mean((a - b) ** 2)) < 1.5
+
+
+def test_four_rays_a_pixel_see_nearly_what_a_hundred_see():
+    """A real pixel gathers all light that falls on it. With positions drawn at random four rays miss it by 0.5 grey
+    levels in the median and 2.1 in the mean square here, which is more than the noise of the sensor."""
+    scene, track = build_scene("seq_001"), plan(CATALOGUE["seq_001"].path, frames=40, seed=0)
+    four, hundred = (Renderer(MINI, scene, samples=n, seed=n) for n in (4, 100))
+    error = (four.irradiance(track.poses[20]) - hundred.irradiance(track.poses[20])) * 255.0
+    error = error[four.vignetting > 0.3]
+    assert abs(error.mean()) < 0.02
+    assert np.median(np.abs(error)) < 0.3
+    assert np.sqrt(np.mean(error**2)) < 1.6
 
 
 def test_motion_blur_smears_along_the_motion_only():

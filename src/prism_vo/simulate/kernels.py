@@ -49,7 +49,9 @@ def _hash(a, b, c):
 def rays_raw(row0, row1, sample, sensor, pose, rays):
     """One ray for each lit pixel of rows [row0, row1): camera-model, "Tracing a raw pixel". Returns their number.
 
-    A jittered cell of the pixel, with a jittered sector of the micro-lens aperture.
+    The middle of a cell of the pixel (what the cell shows around it is the texture's mip level), with a jittered sector
+    and ring of the micro-lens aperture. Opposite cells take opposite points of the aperture: what varies linearly over
+    pixel and aperture, which is most of what four rays see, is then integrated without noise.
     """
     cell, side, key = sample.cell, sample.side, sample.key
     b_l0, b = sensor.optics.b_L0, sensor.optics.B
@@ -67,24 +69,27 @@ def rays_raw(row0, row1, sample, sensor, pose, rays):
     width = lens.shape[1]
     distorted = pixel.shape[0] > 1
     count = side * side
+    sub_x, sub_y = (cell % side + 0.5) / side - 0.5, (cell // side + 0.5) / side - 0.5
+    first = min(cell, count - 1 - cell)
+    sign = 1.0 if first == cell else -1.0
+    rings = (count + 1) // 2
     tiny = 1.0 / 65536.0
     n = 0
     for y in range(row0, row1):
         for x in range(width):
             if weight[y, x] <= 0.0:
                 continue
-            h1, h2, h3 = _hash(x, y, key + cell), _hash(x, y, key + cell + 7919), _hash(x, y, key)
-            jx = ((cell % side) + (h1 & 0xFFFF) * tiny) / side - 0.5
-            jy = ((cell // side) + (h1 >> 16) * tiny) / side - 0.5
+            own, shared = _hash(x, y, key + first + 7919), _hash(x, y, key)
             if distorted:
-                px, py = pixel[y, x, 0] + jx * mm, pixel[y, x, 1] + jy * mm
+                px, py = pixel[y, x, 0] + sub_x * mm, pixel[y, x, 1] + sub_y * mm
             else:
-                px, py = pixel[0, 0, 0] + (x + jx) * mm, pixel[0, 0, 1] + (y + jy) * mm
+                px, py = pixel[0, 0, 0] + (x + sub_x) * mm, pixel[0, 0, 1] + (y + sub_y) * mm
             i = lens[y, x]
             k = lens_kind[i]
             cx, cy = lens_centre[i, 0], lens_centre[i, 1]
-            angle = 2.0 * math.pi * ((cell + h3) % count + (h2 & 0xFFFF) * tiny) / count
-            r = radius * math.sqrt((h2 >> 16) * tiny)
+            angle = 2.0 * math.pi * ((first + shared) % count + (own & 0xFFFF) * tiny) / count
+            ring = (first + (shared >> 16)) % rings
+            r = sign * radius * math.sqrt((ring + (own >> 16) * tiny) / rings)
             ax, ay = r * math.cos(angle), r * math.sin(angle)
             mx = (px - cx - ax) / b + ax * inv_micro_focal[k]
             my = (py - cy - ay) / b + ay * inv_micro_focal[k]
