@@ -12,7 +12,7 @@ import pytest
 from decoded_frames import CAMERA, VIEW, wall
 
 from prism_vo import following
-from prism_vo.notices import poor_notices
+from prism_vo.notices import misfit_notices, poor_notices
 from prism_vo.odometry import Odometry
 from prism_vo.poor_frames import poor_frames
 from prism_vo.sensor import DecodedSensor
@@ -28,9 +28,10 @@ def frame(
     segment: int = 0,
     flow: float = 6.0,
     covered: float = 0.0,
+    inliers: float = 0.98,
 ) -> SimpleNamespace:
     """What is looked at of a report."""
-    track = SimpleNamespace(relative_rms=rms, is_still=False, flow=flow)
+    track = SimpleNamespace(relative_rms=rms, is_still=False, flow=flow, inliers=inliers)
     return SimpleNamespace(
         index=n, status=status, segment=segment, track=track, measured=measured, covered=covered
     )
@@ -54,6 +55,29 @@ def test_a_scene_that_becomes_rougher_is_not() -> None:
 def test_a_few_frames_are_nothing_to_speak_of() -> None:
     seen = residuals(*[4.0] * 10, *[9.0] * 5, *[4.0] * 10)
     assert len(poor_frames(seen)) == 5 and poor_notices(seen) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("inliers", "covered", "status", "is_said"),
+    [
+        (
+            0.59,
+            0.0,
+            "ok",
+            True,
+        ),  # noise of 40 grey levels from the first frame on: 4.8 % of the path in silence
+        (0.71, 0.0, "ok", False),  # real images, guessed optics, steps of 40 px
+        (0.59, 0.4, "ok", False),  # said of what covers them
+        (0.59, 0.0, "lost", False),
+    ],
+)
+def test_images_that_hardly_fit_from_the_beginning_are_said(
+    inliers: float, covered: float, status: str, is_said: bool
+) -> None:
+    seen: list[Any] = [frame(n, 12.0, status=status, covered=covered, inliers=inliers) for n in range(20)]
+    found = misfit_notices(seen)
+    assert len(found) == is_said and all("20 of 20 frames (0 to 19) 41 %" in text for text in found)
+    assert misfit_notices(seen[:7]) == []
 
 
 def test_another_segment_is_compared_with_itself() -> None:
