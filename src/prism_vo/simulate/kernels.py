@@ -49,9 +49,10 @@ def _hash(a, b, c):
 def rays_raw(row0, row1, sample, sensor, pose, rays):
     """One ray for each lit pixel of rows [row0, row1): camera-model, "Tracing a raw pixel". Returns their number.
 
-    The middle of a cell of the pixel (what the cell shows around it is the texture's mip level), with a jittered sector
-    and ring of the micro-lens aperture. Opposite cells take opposite points of the aperture: what varies linearly over
-    pixel and aperture, which is most of what four rays see, is then integrated without noise.
+    A fixed place in a cell of the pixel, such that all n² places have different columns and rows of n² (the mip level
+    of a texture averages about it), with a jittered sector and ring of the micro-lens aperture. Opposite cells take
+    opposite points of both: what varies linearly over pixel and aperture, which is most of what four rays see, is
+    then integrated without noise.
     """
     cell, side, key = sample.cell, sample.side, sample.key
     b_l0, b = sensor.optics.b_L0, sensor.optics.B
@@ -69,7 +70,9 @@ def rays_raw(row0, row1, sample, sensor, pose, rays):
     width = lens.shape[1]
     distorted = pixel.shape[0] > 1
     count = side * side
-    sub_x, sub_y = (cell % side + 0.5) / side - 0.5, (cell // side + 0.5) / side - 0.5
+    column, row = cell % side, cell // side
+    sub_x = (column + (row + 0.5) / side) / side - 0.5
+    sub_y = (row + (side - column - 0.5) / side) / side - 0.5
     first = min(cell, count - 1 - cell)
     sign = 1.0 if first == cell else -1.0
     rings = (count + 1) // 2

@@ -15,6 +15,8 @@ from prism_vo.simulate.sensor import cfa_table
 
 MM = 1e-3
 PUPIL_FALLOFF = 0.42  # loss of light at the edge of the main-lens pupil, as seen from the sensor
+# texels to one cell of a pixel: a texel is a mean and is interpolated, which together is as wide as three texels' means
+TEXEL = 3.0**-0.5
 EDGE_PX = 1.0  # width of the ramp at the rim of a micro-image: one pixel, the blur of its own area
 
 
@@ -36,7 +38,7 @@ def ray_spread(calibration: Calibration, aperture: float, samples: int) -> Float
     """
     f, b0, B = _lengths(calibration)
     cell = 1.0 / np.sqrt(samples)
-    pixel = calibration.sensor.pixel_size_um * 1e-3 * cell
+    pixel = calibration.sensor.pixel_size_um * 1e-3 * cell * TEXEL
     rows = []
     for kind in calibration.mla.lens_types:
         dm_da = (kind.focus_virtual_depth - 1.0) / (B * kind.focus_virtual_depth) - 1.0 / B
