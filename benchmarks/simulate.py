@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the simulator: end-to-end rays a second beside embree alone on the very same rays.
 
-python benchmarks/simulate.py [--camera r5] [--scene table] [--threads 2] [--repeat 3]
+python -m benchmarks.simulate [--camera r5] [--scene table] [--threads 2] [--repeat 3]
+python -m benchmarks.simulate --light SCENE …   by how much few rays miss the light of a pixel
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ import numpy as np
 
 from prism_vo.simulate import CATALOGUE, PRESETS, Renderer, build_scene, plan, preset_camera, render, trace
 from prism_vo.simulate.scene import Geometry, Hits
+
+FEW_RAYS, MANY_RAYS = (4, 9, 16), 256
+MIDDLE = 40  # frames of a path, in the middle of which it is looked
+LIT = 0.3  # share of the light that a pixel receives, at least
 
 
 def best_of(repeat: int, work: Callable[[], object]) -> float:
@@ -50,6 +55,20 @@ def only_embree(renderer: Renderer, pose: np.ndarray) -> tuple[Callable[[], None
     return run, sum(len(o) for o, _ in batches)
 
 
+def light_missed(name: str, camera: str, threads: int) -> None:
+    """Print by how much few rays miss the light that falls on a pixel (grey levels), as many rays tell."""
+    scene, pose = build_scene(name), plan(CATALOGUE[name].path, MIDDLE, 0).poses[MIDDLE // 2]
+    calibration = preset_camera(camera)
+    exact = Renderer(calibration, scene, samples=MANY_RAYS, threads=threads, seed=1)
+    truth, lit = exact.irradiance(pose), exact.vignetting > LIT
+    for samples in FEW_RAYS:
+        light = Renderer(calibration, scene, samples=samples, threads=threads).irradiance(pose)
+        error = np.abs(light - truth)[lit] * 255.0
+        print(
+            f"| {name} | {samples} | {np.median(error):.2f} | {np.sqrt(np.mean(error**2)):.2f} |", flush=True
+        )
+
+
 def main() -> None:
     """Print one table line a camera."""
     parser = argparse.ArgumentParser()
@@ -58,7 +77,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--light", nargs="+", metavar="SCENE", choices=list(CATALOGUE))
     a = parser.parse_args()
+    if a.light:
+        print("| scene | rays a pixel | median | root mean square |\n|---|---|---|---|")
+        for name in a.light:
+            light_missed(name, "mini", a.threads)
+        return
     scene, pose = build_scene(a.scene), plan(CATALOGUE[a.scene].path, None, 0).poses[0]
     print(
         f"scene {a.scene}, {a.samples} samples a pixel, {a.threads} threads, best of {a.repeat}, "
