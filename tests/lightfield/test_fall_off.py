@@ -116,7 +116,7 @@ def test_a_white_image_of_another_aperture_is_said_and_corrected() -> None:
     decoder = decoder_of(field, other_aperture(field.white))
     found, known = far_off(decoder, field)
     with_white, well = far_off(decoder_of(field, field.white), field)
-    assert abs(found - with_white) < 3e-4 and known < 1.4 * well  # as it is: 36e-4, and 4.7 times
+    assert abs(found - with_white) < 3e-4 and known < 1.5 * well  # as it is: 36e-4, and 4.7 times
     (sentence,) = decoder.remarks()
     assert sentence.startswith(
         "The white image does not fit the recording: inside the micro-images light differs by "
