@@ -18,8 +18,10 @@ from prism_vo.simulate import (
     preset_camera,
 )
 from prism_vo.simulate.mesh import Material, MeshBuilder
+from prism_vo.simulate.render import _shared_out
 from prism_vo.simulate.sensor import develop
 from prism_vo.simulate.textures import atlas_for
+from prism_vo.simulate.write import BLUR_POSES
 
 MINI = preset_camera("mini")
 POSE = np.eye(4)
@@ -107,6 +109,15 @@ def test_motion_blur_smears_along_the_motion_only():
     sharp, blurred = (renderer.irradiance(p)[100:280, 100:280] for p in (POSE, poses))
     along, across = (np.std(np.diff(blurred, axis=k)) / np.std(np.diff(sharp, axis=k)) for k in (1, 0))
     assert along < 0.97 * across
+
+
+@pytest.mark.parametrize("samples", [1, 4, 9, 16, 25])
+def test_a_blurred_image_belongs_to_the_middle_of_its_exposure(samples):
+    """Four of eight sub-poses once were the first, third, fifth and eighth: blurred images came a 32nd early."""
+    which = _shared_out(BLUR_POSES, samples)
+    assert len(which) == samples and which == sorted(which)
+    assert np.mean(which) == (BLUR_POSES - 1) / 2
+    assert samples == 1 or np.std(which) > 0.7 * np.std(np.arange(BLUR_POSES))
 
 
 def test_noise_has_the_announced_size_and_response_is_inverted_by_gamma():

@@ -111,10 +111,7 @@ class Renderer:
         count = self._side**2
         key = (self.seed * 1_000_003 + frame * 8191) & 0x3FFFFFFF
         out = np.zeros((r.height, r.width), np.float32)
-        which = [
-            k * len(poses) // count if len(poses) <= count else k * (len(poses) - 1) // max(count - 1, 1)
-            for k in range(count)
-        ]
+        which = _shared_out(len(poses), count)
         order = np.random.default_rng((self.seed, frame, 17)).permutation(
             count
         )  # pixel cell of each sub-pose
@@ -222,6 +219,12 @@ class Renderer:
             return
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(lambda y: work(y, min(y + rows, height)), starts))
+
+
+def _shared_out(poses: int, samples: int) -> list[int]:
+    """Which pose each sample has: spread evenly, as many before the middle as after it, or all would seem early."""
+    early = [(2 * k + 1) * poses // (2 * samples) for k in range((samples + 1) // 2)]
+    return early + [poses - 1 - k for k in reversed(early[: samples // 2])]
 
 
 def _pose_list(poses: Array | Sequence[Array]) -> list[Array]:

@@ -32,7 +32,7 @@ from prism_vo.yaml_files import read_yaml
 Progress = Callable[[int, int], None]
 RECORD = "simulation.yaml"
 NOMINAL_EXPOSURE = 0.01  # s
-BLUR_POSES = 8
+BLUR_POSES = 9  # odd: one of them is the pose of record
 
 
 @dataclass(frozen=True)
