@@ -81,6 +81,13 @@ def test_lengths_that_agree_with_another_focus_speak_for_it_and_against_it_if_th
     assert replace(whole, slope_excess=0.8).is_better_than(whole)
 
 
+def test_lengths_that_nobody_could_compare_speak_neither_for_nor_against_a_focus() -> None:
+    first = Fit(poses=10, segments=1, is_covered=True, zones=4, residual=5.0, slope_excess=9.0)
+    unknown = replace(first, residual=4.9, slope_excess=np.nan)
+    assert not unknown.is_better_than(first) and replace(unknown, residual=4.0).is_better_than(first)
+    assert not replace(first, residual=4.0, slope_excess=1.3).is_better_than(unknown)
+
+
 def test_a_later_attempt_need_only_keep_what_the_one_before_it_has() -> None:
     """It began with nearly the same focus, so it fits hardly better; whether it is the focus was asked before."""
     first = Fit(poses=10, segments=1, is_covered=True, zones=5, residual=7.3, slope_excess=0.0)

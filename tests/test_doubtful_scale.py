@@ -30,6 +30,14 @@ def test_a_factor_that_no_focus_explains_is_said() -> None:
     assert "(9 to 12)" in scale_notices(seen)[0]  # type: ignore[arg-type]
 
 
+def test_without_the_focus_being_looked_for_nothing_is_said_of_it() -> None:
+    seen = [keyframe(3, 2.0), keyframe(5, 2.0)]
+    for report in seen:
+        report.mapping.focus = None
+    (sentence,) = scale_notices(seen)  # type: ignore[arg-type]
+    assert "--calibrate focus" in sentence and "no focus explains" not in sentence
+
+
 def test_what_a_wrong_focus_explains_is_not() -> None:
     assert numbers(keyframe(3, 0.3), keyframe(5, 0.3), keyframe(8, 1.0, FOUND), keyframe(9, 1.1)) == []
 

@@ -106,6 +106,17 @@ def test_what_no_focus_alone_puts_right_is_left_as_it_is(what: str, monkeypatch:
     assert (window.focus_shift != 0.0) == any(r is not None for r in rescaled) == (what == "a focus")
 
 
+def test_a_refused_focus_takes_no_trust_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Depth and parallax agreed before: what comes next is a lens that moved, and is looked for."""
+    window = run_with(0).odometry.window
+    assert window.focus_is_settled
+    monkeypatch.setattr("prism_vo.window.camera_numbers.focus_estimate", lambda *_: (0.05, 1e-5))
+    monkeypatch.setattr("prism_vo.window.camera_numbers.focus_step", lambda *_: None)
+    shift = window.focus_shift
+    assert window.follow_focus((np.eye(1), np.zeros(1))) is None
+    assert window.focus_is_settled and window.focus_shift == shift
+
+
 def test_what_is_held_is_as_wrong_as_images_and_file_say_together() -> None:
     """Images that cannot contradict a file still say that it may be wrong: σ is about the value that is used."""
     window = run_with(FRAMES).odometry.window

@@ -65,7 +65,7 @@ def test_a_beginning_with_depth_is_a_segment_of_its_own_once_it_is_a_map() -> No
 
 def keyframe(segment: int, measured: float, excess: float = 0.0, sigma: float = 1e-3) -> SimpleNamespace:
     agreement = SimpleNamespace(excess=excess, intercept_sigma=sigma)
-    mapping = SimpleNamespace(agreement=agreement)
+    mapping = SimpleNamespace(agreement=agreement, focus=None)
     return SimpleNamespace(segment=segment, status="keyframe", measured=measured, mapping=mapping)
 
 
@@ -112,7 +112,31 @@ def test_a_short_beginning_with_enough_poses_is_a_map() -> None:
     assert found_poor(later, after_a_loss) == [2]
 
 
-def test_a_run_in_a_known_map_is_not_asked() -> None:
-    first = keyframe(0, 0.2)
-    first.status = "recovered"
-    assert found_poor([first], [keyframe(1, 1.0)] * 4) == []
+def test_a_map_stays_whatever_a_last_glimpse_has() -> None:
+    """A stray keyframe with more depth than a long map would take that back, and be taken back for being one."""
+    long, glimpse = [keyframe(0, 0.75)] * 40, [keyframe(1, 0.95)]
+    assert found_poor(long, glimpse) == [1]
+    assert found_poor(long, glimpse, [keyframe(2, 0.76)] * 20) == [1]
+
+
+def test_some_map_stays_though_each_has_something_against_it() -> None:
+    shallow, contradictory = [keyframe(0, 0.6)] * 4, [keyframe(1, 0.9, excess=0.05)] * 4
+    assert found_poor(shallow, contradictory) == [0]
+
+
+def test_a_place_in_a_known_map_stays() -> None:
+    recognised = [keyframe(0, 0.2), keyframe(0, 0.2)]
+    recognised[0].status = "recovered"
+    assert found_poor(recognised, [keyframe(1, 1.0)] * 4) == []
+    assert found_poor([keyframe(1, 1.0)] * 4, recognised) == [], "found after a beginning of its own"
+    assert found_poor(recognised, [keyframe(1, 1.0)]) == [1]
+
+
+def test_a_lens_that_was_seen_to_move_takes_nothing_with_it() -> None:
+    """After a loss depths go on to contradict the camera file as they did before it."""
+    moved = keyframe(0, 1.0, excess=0.05)
+    moved.mapping.focus = SimpleNamespace(verdict="has changed")
+    before, since = [keyframe(0, 1.0)] * 8, [moved, *[keyframe(0, 1.0, excess=0.05)] * 4]
+    after = [keyframe(1, 1.0, excess=0.05)] * 12
+    assert found_poor([*before, *since], after) == []
+    assert found_poor(before, after) == [1], "nobody saw it move"

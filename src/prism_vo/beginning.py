@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from prism_vo.tracking.track import Track
 from prism_vo.types import Frame
 from prism_vo.window.agreement import CONTRADICTED
@@ -35,7 +37,9 @@ class Fit:
     is_covered: bool  # a good part of a keyframe
     zones: int  # that are covered in the window's keyframes
     residual: float  # of the middle track
-    slope_excess: float  # σ by which lengths by parallax differ from measured ones, by a factor
+    slope_excess: (
+        float  # σ by which lengths by parallax differ from measured ones, by a factor; NaN: not known
+    )
 
     def is_better_than(self, first: Fit) -> bool:
         """Whether an attempt with another focus is better than the one with the first: it loses and covers nothing.
@@ -46,7 +50,8 @@ class Fit:
         """
         if not self._has_frames_of(first) or (first.is_covered and self.zones > first.zones):
             return False
-        if self.slope_excess > max(CONTRADICTED, first.slope_excess):
+        allowed = np.fmax(CONTRADICTED, first.slope_excess)
+        if self.slope_excess > allowed:
             return False
         fits_all = not first.is_covered and not self.is_covered
         agrees = first.slope_excess > CLEARLY and self.slope_excess < CONTRADICTED

@@ -19,7 +19,6 @@ from prism_vo.optics.lens import LensModel
 from prism_vo.places.finder import Found
 from prism_vo.places.joints import Step
 from prism_vo.places.places import KnownPlaces, NewKeyframe, Places
-from prism_vo.points.records import Candidates
 from prism_vo.points.selector import CandidateSelector
 from prism_vo.sensor import Sensor
 from prism_vo.stopwatch import Stopwatch
@@ -42,6 +41,7 @@ from prism_vo.window.window import Window
 
 LEAST_POINTS = 30  # to start a segment with
 WAITED = 3  # times the patience, after which a segment starts though others had more depth
+NO_TEXTURE = "Hardly anything in the image can be followed: no map can begin with it."
 NO_KEYFRAME = "The image fits badly and has no depth: the map cannot go on with it."
 
 
@@ -94,6 +94,10 @@ class Following:
         else:
             self.last = self._new(frame)
         return self.last
+
+    def forget_place(self) -> None:
+        """The frames before the next one must not be used; a map begins with it."""
+        self.reference, self._depth = None, DepthShares()
 
     def lose(self, frame: Frame | UnreadableFrame) -> FrameReport:
         """A frame that cannot be used: nothing but time has gone on."""
@@ -211,15 +215,16 @@ class Following:
         found = self._recognised(frame)
         if found is not None:
             return self._start_at(frame, found)
-        if not self._begin_window(frame, np.eye(4)):
-            return self.report(frame, "lost", None, None)
+        problem = self._begin_window(frame, np.eye(4))
+        if problem is not None:
+            return self.report(frame, "lost", None, None, Verdict(0.0, problem))
         self.segment = self.segments
         self.segments += 1
         self._track_against_newest(frame, None)
         return self.report(frame, "keyframe", None, None)
 
-    def _begin_window(self, frame: Frame, T_view_world: Array) -> bool:
-        """A window of one keyframe; False: a dark or empty frame, wait for a better one."""
+    def _begin_window(self, frame: Frame, T_view_world: Array) -> str | None:
+        """A window of one keyframe; or why none should begin with this frame: a better one is waited for."""
         if self.window.focus_has_moved:
             self.numbers = self.window.camera.value
         window = self._new_window(self.window.next_id)
@@ -227,21 +232,21 @@ class Following:
         found = self.selector.first(frame, window.view)
         window.adopt(found, window.view)
         self.variant.begin(window)
-        if len(window.points) < LEAST_POINTS or self._has_poor_depth(found):
+        problem = NO_TEXTURE if len(window.points) < LEAST_POINTS else None
+        if problem is None and self.variant.measures_depth:
+            waited = self.motion.lost > WAITED * self.config.track.patience
+            problem = self._depth.problem(found.measured_share, self.sensor.least_depth_share, waited)
+        if problem is not None:
             if self.reference is None:
                 self.sensor.unlearn()
-            return False
+            return problem
         if self.segment >= 0:
             self.map.points.append(self.window.finished_points(self.window.points.inlier_count >= 3))
         self.window, self._farther = window, 1.0
         self._depth = self._depth.after(found.measured_share)
         self.motion = Motion(T_view_world, was_moving=self.motion.was_moving)
         self.map.unrefined.clear()
-        return True
-
-    def _has_poor_depth(self, found: Candidates) -> bool:
-        waited = self.motion.lost > WAITED * self.config.track.patience
-        return self.variant.measures_depth and self._depth.is_too_poor(found.measured_share, waited)
+        return None
 
     def _recognised(self, frame: Frame) -> Found | None:
         """A known place that the frame shows."""
@@ -254,8 +259,9 @@ class Following:
         """A window begins at a known place, in the world of the keyframe that was recognised."""
         assert self.places is not None
         T_view_world = found.T_frame_keyframe @ self.places.pose_of(found.keyframe, self.map.odometry())
-        if not self._begin_window(frame, se3.renormalised(T_view_world)):
-            return self.report(frame, "lost", None, None)
+        problem = self._begin_window(frame, se3.renormalised(T_view_world))
+        if problem is not None:
+            return self.report(frame, "lost", None, None, Verdict(0.0, problem))
         self.segment = self.map.corrections.segment_of.get(found.keyframe, 0)
         self.places.joined(found, self.window.keyframes[-1].id)
         self._track_against_newest(frame, None)

@@ -150,10 +150,16 @@ def scale_notices(reports: Iterable[FrameReport]) -> list[str]:
     if not found:
         return []
     first, last = found[0].index, found[-1].index
-    return [
-        f"At {len(found)} keyframes ({first} to {last}) lengths by parallax and by measured depth differ by a factor, "
+    was_sought = any(report.mapping is not None and report.mapping.focus is not None for report in found)
+    why = (
         "and no focus explains it: lengths may be wrong several times over (a camera that only turned at first, images "
         "whose parts do not belong together, a wrong camera file?)."
+        if was_sought
+        else "and no other focus was looked for: lengths may be wrong; --calibrate focus tells whether one explains it."
+    )
+    return [
+        f"At {len(found)} keyframes ({first} to {last}) lengths by parallax and by measured depth differ by a factor, "
+        + why
     ]
 
 

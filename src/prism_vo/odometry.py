@@ -102,7 +102,7 @@ class Odometry:
         if problem is not None:
             return self._lost(frame, problem)
         if self.sensor.begins_anew():
-            self.following.reference = None
+            self.following.forget_place()
             self.sensor.unlearn()
         self.beginning.add(frame)
         report = self.following(frame, self._is_copy)
@@ -202,7 +202,7 @@ class Odometry:
         middle = float(np.median(residuals)) if residuals else np.inf
         poses, segments = len(self.map.frames), self.following.segments
         agreement = None if mapping is None else mapping.agreement
-        excess = 0.0 if agreement is None else abs(agreement.slope_excess)
+        excess = float("nan") if agreement is None else abs(agreement.slope_excess)
         return Fit(poses, segments, self.window.is_covered, zones, middle, excess)
 
     # --- what is known ---------------------------------------------------------------------------------------

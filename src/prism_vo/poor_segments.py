@@ -15,6 +15,7 @@ import numpy as np
 
 from prism_vo.frame_report import FrameReport
 from prism_vo.window.agreement import DepthAgreement, middle_excess
+from prism_vo.window.report import MappingReport
 
 # of the depths that keyframes of other segments have. The best keyframe of segments that are right has 0.98 and more;
 # of those that began out of focus, with scales wrong up to thousands of times, 0.62 to 0.72
@@ -37,60 +38,68 @@ SURE = 3.0
 class _Segment:
     """What is known of one."""
 
+    number: int
     is_first: bool  # of the run
+    is_known: bool  # it goes on with a map that was made before
     shares: list[float] = field(default_factory=list)  # of the candidates of its keyframes that have a depth
-    agreements: list[DepthAgreement] = field(default_factory=list)
+    # of its keyframes; another list from where its lens was seen to have moved
+    agreements: list[list[DepthAgreement]] = field(default_factory=lambda: [[]])
     poses: int = 0
 
     @property
     def is_young(self) -> bool:
         enough = self.is_first and self.poses >= ENOUGH_POSES
-        return len(self.shares) < FEWEST_KEYFRAMES and not enough
+        return len(self.shares) < FEWEST_KEYFRAMES and not enough and not self.is_known
 
-    @property
-    def excess(self) -> tuple[float, float]:
-        """By which parallax contradicts measured depth with the focus of the camera file, and its σ; nothing to
-        compare: that is not known."""
-        return middle_excess(self.agreements) if self.agreements else (0.0, np.inf)
+    def take(self, mapping: MappingReport) -> None:
+        """What was seen at one more keyframe."""
+        if mapping.focus is not None and mapping.focus.verdict == "has changed":
+            self.agreements.append([])
+        if mapping.agreement is not None:
+            self.agreements[-1].append(mapping.agreement)
+
+    def has_less_depth(self, others: list[_Segment]) -> bool:
+        """Whether its best keyframe has far less than is usual in others."""
+        shares = [share for other in others for share in other.shares]
+        return bool(shares) and bool(max(self.shares) < POORER * np.median(shares))
 
     def contradicts(self, other: _Segment) -> bool:
         """Whether its depths contradict parallax where those of another segment, surely, do not.
 
         With a wrong camera file all of them do; a segment that knows little about it, or was hardly asked, speaks for
-        nothing.
+        nothing. What is compared was seen as shortly after each other as can be, because the lens may have moved.
         """
-        if len(other.agreements) < min(FEWEST_AGREEMENTS, len(self.agreements)):
+        own_end, their_end = (-1, 0) if self.number < other.number else (0, -1)
+        ours, others = self.agreements[own_end], other.agreements[their_end]
+        if not ours or len(others) < min(FEWEST_AGREEMENTS, len(ours)):
             return False
-        (own, own_sigma), (theirs, their_sigma) = self.excess, other.excess
+        (own, own_sigma), (theirs, their_sigma) = middle_excess(ours), middle_excess(others)
         differs = abs(own - theirs) > SURE * np.hypot(own_sigma, their_sigma)
         return bool(differs and abs(own) > SURE * own_sigma and abs(theirs) < SURE * their_sigma)
 
 
 def poor_segments(reports: Iterable[FrameReport]) -> list[int]:
     """Those with far less depth than the others have, those that never became a map while others did, and those in
-    which measured depth and parallax contradict each other while in others, of the same camera, they agree."""
+    which measured depth and parallax contradict each other while in others, of the same camera, they agree.
+
+    What became a map speaks about depth, and what is no good itself about nothing, so that some map always stays.
+    """
     segments: dict[int, _Segment] = {}
     for report in reports:
         if np.isfinite(report.measured):
-            if not segments and report.status == "recovered":  # at a place that was known before
-                return []
-            segments.setdefault(report.segment, _Segment(not segments)).shares.append(report.measured)
+            new = _Segment(report.segment, not segments, report.status == "recovered")
+            segments.setdefault(report.segment, new).shares.append(report.measured)
         if report.status != "lost" and report.segment in segments:
             segments[report.segment].poses += 1
-        if report.mapping is not None and report.mapping.agreement is not None and report.segment in segments:
-            segments[report.segment].agreements.append(report.mapping.agreement)
-    return [
-        number
-        for number, segment in segments.items()
-        if _is_poor(segment, [other for each, other in segments.items() if each != number])
-    ]
+        if report.mapping is not None and report.segment in segments:
+            segments[report.segment].take(report.mapping)
+    return [segment.number for segment in _poor(list(segments.values()))]
 
 
-def _is_poor(segment: _Segment, others: list[_Segment]) -> bool:
-    if not others:
-        return False
-    if max(segment.shares) < POORER * np.median([share for other in others for share in other.shares]):
-        return True
-    if segment.is_young:
-        return any(not other.is_young for other in others)
-    return any(segment.contradicts(other) for other in others)
+def _poor(segments: list[_Segment]) -> list[_Segment]:
+    maps = [s for s in segments if not s.is_young]
+    asked = maps or segments
+    poor = [s for s in segments if not s.is_known and s.has_less_depth([o for o in asked if o is not s])]
+    good = [m for m in maps if m not in poor]
+    poor += [s for s in segments if s.is_young and good and s not in poor]
+    return poor + [m for m in good if not m.is_known and any(m.contradicts(other) for other in good)]

@@ -23,6 +23,8 @@ class Sensor(ABC):
     view: FocusedView
     # With which power of the stereo slope the σ² of a measurement grows; 0: it does not depend on it
     variance_power: float = 0.0
+    # Share of the points looked at that must have a depth for a map to begin with a frame
+    least_depth_share: float = 0.0
 
     @abstractmethod
     def focus(self, frame: Any) -> DecodedFrame:

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no map should begin with: images without depth."""
 
-from prism_vo.tracking.depth_shares import REMEMBERED, DepthShares
+from prism_vo.tracking.depth_shares import LESS_DEPTH, NO_DEPTH, REMEMBERED, DepthShares
+
+LEAST = 0.1
 
 
 def test_noise_begins_no_map_however_long_it_lasts() -> None:
-    assert DepthShares().is_too_poor(0.04, waited=False) and DepthShares().is_too_poor(0.04, waited=True)
-    assert not DepthShares().is_too_poor(0.2, waited=False)
+    for waited in (False, True):
+        assert DepthShares().problem(0.04, LEAST, waited) == NO_DEPTH
+    assert DepthShares().problem(0.2, LEAST, waited=False) is None
+    assert DepthShares().problem(0.04, 0.0, waited=False) is None, "depth that somebody else stands for"
 
 
 def test_a_better_image_is_waited_for_but_not_for_ever() -> None:
     known = DepthShares((0.9, 1.0, 0.9))
-    assert known.is_too_poor(0.3, waited=False) and not known.is_too_poor(0.3, waited=True)
-    assert not known.is_too_poor(0.6, waited=False)
+    assert known.problem(0.3, LEAST, waited=False) == LESS_DEPTH
+    assert known.problem(0.3, LEAST, waited=True) is None
+    assert known.problem(0.6, LEAST, waited=False) is None
 
 
 def test_what_is_usual_is_that_of_the_last_keyframes() -> None:

@@ -11,7 +11,7 @@ from exact_windows import exact_window
 from filled_windows import fill
 
 from prism_vo.config import WindowConfig
-from prism_vo.window.agreement import depth_agreement
+from prism_vo.window.agreement import depth_agreement, lengths_would_agree, observations
 from prism_vo.window.contents import WindowModel
 from prism_vo.window.window import Window
 
@@ -41,6 +41,15 @@ def test_a_wrong_focus_is_seen_whether_or_not_depth_terms_pull(shift: float, dep
     assert found.excess == pytest.approx(shift, abs=max(3.0 * found.intercept_sigma, 0.2 * abs(shift)))
     if shift:
         assert abs(found.excess) > 5.0 * found.intercept_sigma
+
+
+@pytest.mark.parametrize("times", [1.0, 2.0, 8.0, 0.1])
+def test_a_focus_that_lengths_belie_does_not_agree(times: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths by parallax and by depth agree now; with another focus depth would give others."""
+    window = window_with(0.0, False)
+    seen, other = observations(window, 0), replace(window.view, kappa=times * window.view.kappa)
+    monkeypatch.setattr("prism_vo.window.agreement.observations", lambda *_: seen)
+    assert lengths_would_agree(window, other) == (times == 1.0)
 
 
 def test_noise_is_as_large_as_it_says() -> None:

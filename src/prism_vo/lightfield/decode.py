@@ -96,6 +96,7 @@ class Decoder(Sensor):
         self.grid_watch = GridWatch(self.geometry.array, sensor.width, sensor.height)
 
     variance_power = SPREAD_POWER
+    least_depth_share = 0.1  # of pure noise 0.02 to 0.04 seem to have a depth
 
     def memory(self) -> tuple[float, int | None, float]:
         """The slope in use, when it was looked at, and how many matches the scene has shown."""

@@ -55,18 +55,25 @@ def nearest(pixels: Integers, places: Integers, wanted: NDArray[np.int64]) -> ND
 
 def about_as_many(pixels: Integers, places: Integers, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """About the ``wanted`` (M,) pixels nearest to places (M, 2), in no order: those in a circle in which so many lie if
-    they are as dense as about it. Of hundreds that is found much faster than their order."""
+    they are as dense as about it. Of hundreds that is found much faster than their order; where far more lie in it, the
+    first ones would be those of its upper rows, and they are put in order after all."""
     cells = cells_of(pixels)
     counts = np.zeros(len(places))
     _count(cells, pixels, places, DENSITY_REACH, counts)
     density = np.maximum(counts, 1.0) / (2 * DENSITY_REACH + 1) ** 2
     found = np.full((len(places), int(MOST_TIMES * wanted.max(initial=1))), -1, np.int64)
-    _within(cells, pixels, places, np.sqrt(wanted / (np.pi * density)), found)
+    crowded = _within(cells, pixels, places, np.sqrt(wanted / (np.pi * density)), found) > found.shape[1]
+    if crowded.any():
+        found[crowded] = -1
+        ordered = nearest(pixels, places[crowded], wanted[crowded])
+        found[crowded, : ordered.shape[1]] = ordered
     return found
 
 
 @njit(nogil=True, cache=True)
 def _within(cells, pixels, places, radius, found):  # type: ignore[no-untyped-def]
+    """As many as there is room for; returns how many there are."""
+    counts = np.zeros(len(places), np.int64)
     for m in range(len(places)):
         x, y, known = places[m, 0], places[m, 1], 0
         reach = int(radius[m])
@@ -78,9 +85,12 @@ def _within(cells, pixels, places, radius, found):  # type: ignore[no-untyped-de
                 for place in range(cells.begin[cell], cells.begin[cell + 1]):
                     other = cells.order[place]
                     dx, dy = float(pixels[other, 0] - x), float(pixels[other, 1] - y)
-                    if dx * dx + dy * dy <= radius[m] ** 2 and known < found.shape[1]:
-                        found[m, known] = other
+                    if dx * dx + dy * dy <= radius[m] ** 2:
+                        if known < found.shape[1]:
+                            found[m, known] = other
                         known += 1
+        counts[m] = known
+    return counts
 
 
 @njit(nogil=True, cache=True)

@@ -12,7 +12,8 @@ from prism_vo.tracking.predicted import LEAST_MEASURED
 REMEMBERED = 20  # keyframes
 # of the depths that they had, to start another segment with: blurred images have few, and false ones
 LEAST_DEPTH = 0.5
-LEAST_SHARE = 0.1  # to start any with: of pure noise 0.02 to 0.04 seem to have a depth
+NO_DEPTH = "Hardly anything in the image has a depth: no map can begin with it."
+LESS_DEPTH = "The image has far less depth than those before: no map should begin with it yet."
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,10 @@ class DepthShares:
         """Whether keyframes have so much that a frame without any is not like them."""
         return bool(self.recent) and bool(np.median(self.recent) >= LEAST_MEASURED)
 
-    def is_too_poor(self, share: float, waited: bool) -> bool:
-        """Whether no map should begin with an image: hardly anything has a depth, or so much less than usual that a
-        better one should be ``waited`` for."""
-        if share < LEAST_SHARE:
-            return True
-        return bool(self.recent) and not waited and bool(share < LEAST_DEPTH * np.median(self.recent))
+    def problem(self, share: float, least: float, waited: bool) -> str | None:
+        """Why no map should begin with an image: less than the ``least`` share of it has a depth, or so much less than
+        usual that a better one should be ``waited`` for."""
+        if share < least:
+            return NO_DEPTH
+        poorer = bool(self.recent) and bool(share < LEAST_DEPTH * np.median(self.recent))
+        return LESS_DEPTH if poorer and not waited else None

@@ -65,7 +65,9 @@ def lengths_would_agree(window: WindowContents, view: FocusedView) -> bool:
     now = depth_agreement(window)
     if now is None:
         return True
-    factor = depth_factor(window, view)
+    factor = _factor(window, view)
+    if factor is None:
+        return False
     then = replace(
         now, slope_ratio=factor * now.slope_ratio, slope_ratio_sigma=factor * now.slope_ratio_sigma
     )
@@ -161,6 +163,11 @@ def depth_factor(window: WindowContents, view: FocusedView) -> float:
 
     1 where none do both, or where no factor of any camera would make them agree.
     """
+    return _factor(window, view) or 1.0
+
+
+def _factor(window: WindowContents, view: FocusedView) -> float | None:
+    """The same; None where no factor of any camera would do."""
     seen = observations(window, 0)
     log_factor = 0.0
     for _ in range(ITERATIONS if len(seen.q) else 0):
@@ -171,4 +178,4 @@ def depth_factor(window: WindowContents, view: FocusedView) -> float:
         row = -slope * q
         step = float((weight * row * difference).sum() / max((weight * row * row).sum(), 1e-12))
         log_factor += float(np.clip(step, -LARGEST_STEP, LARGEST_STEP))
-    return float(np.exp(log_factor)) if abs(log_factor) < np.log(LARGEST_FACTOR) else 1.0
+    return float(np.exp(log_factor)) if abs(log_factor) < np.log(LARGEST_FACTOR) else None

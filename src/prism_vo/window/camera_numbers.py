@@ -75,12 +75,13 @@ class WindowWithCamera(WindowContents):
         ):  # it is said, but no focus alone puts such optics right
             self.focus_watch = replace(self.focus_watch, verdict="as it was")
             return None
-        step = focus_step(self, self.focus_since) if self.focus_watch.trusted else None
+        was_trusted = self.focus_watch.trusted
+        step = focus_step(self, self.focus_since) if was_trusted else None
         self.focus_watch = self.focus_watch.after(self.focus_shift, found, step)
         if self.focus_watch.verdict == "wrong from the start" and not lengths_would_agree(
             self, focus.at(found.shift)
         ):
-            self.focus_watch = replace(self.focus_watch, trusted=False, verdict="as it was")
+            self.focus_watch = replace(self.focus_watch, trusted=was_trusted, verdict="as it was")
         match self.focus_watch.verdict:
             case "wrong from the start":
                 return correct_from_the_start(self, found.shift)

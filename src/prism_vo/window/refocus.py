@@ -85,6 +85,7 @@ def seen_in(candidates: Candidates, before: FocusedView, now: FocusedView, facto
 
     c, is_measured = candidates, np.isfinite(candidates.measured)
     untraced = is_measured & (c.quality == 0)
+    searched_anew = untraced | (is_measured & (c.failures > 0))  # within all that the measurement leaves open
 
     def seen(q: Array, stands_on_focus: Mask) -> Array:
         return np.asarray(np.where(stands_on_focus, again(q), q / factor))
@@ -92,8 +93,8 @@ def seen_in(candidates: Candidates, before: FocusedView, now: FocusedView, facto
     return replace(
         c,
         inv_depth=seen(c.inv_depth, untraced),
-        low=seen(c.low, untraced),
-        high=seen(c.high, untraced),
+        low=seen(c.low, searched_anew),
+        high=seen(c.high, searched_anew),
         widest_low=seen(c.widest_low, is_measured),
         widest_high=seen(c.widest_high, is_measured),
     )
