@@ -199,10 +199,11 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
             "the last bit, while the camera went on or may have: no pose is known."
         )
     if poor := [report.index for report in reports if is_forgotten(report)]:
+        many = f"{len(poor)} frames ({poor[0]} to {poor[-1]}) belong"
+        which = many if len(poor) > 1 else f"Frame {poor[0]} belongs"
         sentences.append(
-            f"{len(poor)} frames ({poor[0]} to {poor[-1]}) belong to maps that nothing joins to the others and that "
-            "have far less depth, fewer than three keyframes, or depths that contradict parallax (out of focus, fog, "
-            "uneven light?): they have no pose."
+            f"{which} to maps that nothing joins to the others and that have far less depth, fewer than three "
+            "keyframes, or depths that contradict parallax (out of focus, fog, uneven light?): no pose is known."
         )
     return sentences
 

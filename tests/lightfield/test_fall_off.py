@@ -105,9 +105,9 @@ def test_without_a_white_image_depth_is_as_good_as_with_one() -> None:
 def test_a_white_image_that_fits_is_left_alone_and_nothing_is_said() -> None:
     field = mini("table")
     decoder = decoder_of(field, field.white)
-    gain = decoder._light.of(field.raw.image).gain.copy()
+    gain = decoder.vignetting(field.raw).gain.copy()
     decoder.dense(field.raw)
-    np.testing.assert_array_equal(decoder._light.of(field.raw.image).gain, gain)
+    np.testing.assert_array_equal(decoder.vignetting(field.raw).gain, gain)
     assert decoder.remarks() == []
 
 
@@ -141,6 +141,77 @@ def test_a_frame_that_shows_nothing_leaves_it_to_the_next() -> None:
     ours, theirs = decoder.vignetting(shown), fresh.vignetting(shown)
     np.testing.assert_array_equal(ours.gain, theirs.gain)
     np.testing.assert_array_equal(ours.profile, theirs.profile)
+
+
+@pytest.mark.parametrize("level, noise", [(1, 0), (4, 0), (16, 1), (128, 0), (128, 5)])
+def test_an_even_first_frame_speaks_against_no_white_image(level: int, noise: int) -> None:
+    """A lens cap on a sensor with a black level, or a grey start: the white image prints the array into it."""
+    field = mini("table")
+    even = np.clip(np.random.default_rng(0).normal(level, noise, field.raw.image.shape), 0, 255)
+    decoder = decoder_of(field, field.white)
+    decoder.focus(replace(field.raw, image=even.astype(np.uint8), index=0))
+    shown = replace(field.raw, index=1)
+    assert decoder.remarks() == []
+    np.testing.assert_array_equal(
+        decoder.vignetting(shown).gain, decoder_of(field, field.white).vignetting(shown).gain
+    )
+
+
+def test_a_wrong_white_image_is_seen_once_a_frame_shows_something() -> None:
+    field = mini("table")
+    decoder = decoder_of(field, other_aperture(field.white))
+    for n, image in enumerate((np.full_like(field.raw.image, 1), field.raw.image)):
+        assert decoder.remarks() == []
+        decoder.focus(replace(field.raw, image=image, index=n))
+    assert decoder.remarks() != []
+
+
+def test_what_a_later_frame_shows_changes_nothing_about_those_before() -> None:
+    """However far another thread has gone ahead."""
+    field = mini("table")
+    y, x = np.mgrid[: field.raw.image.shape[0], : field.raw.image.shape[1]]
+    middle = np.hypot(x - x.mean(), y - y.mean()) < 0.1 * len(y)
+    dim = (field.white * (60 / field.white.max())).astype(np.uint8)
+    little = replace(field.raw, image=np.where(middle, field.raw.image, dim), index=0)
+    shown = replace(field.raw, index=1)
+    found = []
+    for ahead in (False, True):
+        decoder = decoder_of(field, None)
+        decoder.focus(little)
+        if ahead:
+            decoder.focus(shown)
+        found.append(decoder.matching_image(little))
+        assert decoder.light_learning.asked[2].is_known == ahead
+        gains = [decoder.vignetting(frame).gain for frame in (little, shown)]
+        assert not np.array_equal(*gains)
+    np.testing.assert_array_equal(found[0].pixels, found[1].pixels)
+    np.testing.assert_array_equal(found[0].fall, found[1].fall)
+
+
+def test_frames_that_show_nothing_are_asked_ever_more_rarely() -> None:
+    field = mini("table")
+    decoder, black = decoder_of(field, None), np.full_like(field.raw.image, 1)
+    asked = []
+    for n in range(120):
+        decoder.light_learning.see(replace(field.raw, image=black, index=n))
+        asked.append(decoder.light_learning.asked[2].newest)
+    assert asked[:20] == list(range(20)) and 40 < len(set(asked)) < 60
+    decoder.light_learning.see(replace(field.raw, index=200))
+    assert decoder.light_learning.asked[2].is_known and decoder.light_learning.frames == [0, 200]
+
+
+def test_light_over_the_sensor_is_left_where_a_frame_tells_little_of_it() -> None:
+    """Neighbouring lenses are compared: a bright middle says nothing of the corners."""
+    geometry = decoder_of(mini(), mini().white).geometry
+    seen, true = drawn_points(geometry, 0.5)
+    centres = geometry.lenses[:, [MEASURED_X, MEASURED_Y]]
+    calibration = geometry.camera.calibration
+    away = np.hypot(*(centres - np.asarray(calibration.main_lens.principal_point_px)).T)
+    whole = fall_off(seen, geometry)
+    middle = fall_off(seen.where(away[seen.lens] < 0.15 * calibration.sensor.width), geometry)
+    assert whole is not None and middle is not None
+    assert np.ptp(whole.lenses) == pytest.approx(np.ptp(true.lenses), rel=0.2)
+    assert len(np.unique(middle.lenses)) == len(calibration.mla.lens_types), "a gain for each type alone"
 
 
 def test_what_was_learnt_is_remembered() -> None:

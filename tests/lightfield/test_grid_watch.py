@@ -147,6 +147,40 @@ def test_exposure_and_another_scene_shade_nothing(watch: GridWatch) -> None:
         assert watch.shading(other) == pytest.approx(1.0, abs=0.06)
 
 
+def bright(image: np.ndarray, factor: float) -> np.ndarray:
+    return np.clip(np.rint(image * factor), 0, 255).astype(np.uint8)
+
+
+def test_what_saturates_is_not_shaded_otherwise_nor_an_example_of_shading(watch: GridWatch) -> None:
+    image = mini("table").raw.image
+    over = bright(image, 3.0)
+    assert (over == 255).mean() > 0.1
+    watch.shift(image)
+    strength = watch.memory.strengths
+    assert len(strength) == 1 and watch.shading(over) == 1.0
+    watch.shift(over)
+    assert len(watch.memory.strengths) == 1
+    settling = GridWatch(MicroLensArray.of(mini("table").camera), over.shape[1], over.shape[0])
+    assert settling.shift(over) == 0.0 and settling.memory.strengths == ()
+    for _ in range(3):
+        assert settling.shift(image) == 0.0
+        assert settling.shading(image) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("rows", [3, 8, 20, 30])
+def test_blocks_of_small_sensors_add_up(rows: int) -> None:
+    image = mini("table").raw.image[:rows]
+    small = GridWatch(MicroLensArray.of(mini("table").camera), image.shape[1], rows)
+    looked, wave = image[small._rows].astype(float), small._waves[0]
+    phase = wave[0] * np.arange(image.shape[1]) + wave[1] * small._rows[:, None]
+    direct = ((looked - looked.mean()) * np.exp(-1j * phase)).sum() / (looked.size * looked.mean())
+    assert small._pattern(image).sum((1, 2))[0] == pytest.approx(direct, abs=1e-4)
+
+
+def test_what_is_not_a_number_is_not_shaded_otherwise() -> None:
+    assert not is_shaded_otherwise(float("nan"))
+
+
 def test_depths_of_frames_that_are_shaded_otherwise_are_doubted() -> None:
     """By 16 times the variance, at single points and everywhere alike."""
     field = mini("table")

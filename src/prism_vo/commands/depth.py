@@ -12,6 +12,7 @@ from prism_vo.commands.quiet import Quiet, is_quiet
 if TYPE_CHECKING:
     from prism_vo.commands.depth_folder import DepthFolder
     from prism_vo.commands.depth_images import Opened
+    from prism_vo.lightfield import Decoder
 
 
 def depth(
@@ -41,7 +42,7 @@ def depth(
     camera
         Calibration (camera.yaml). Default: the one of the recording, or in or above the images' folder.
     white
-        White image. Default: that of the recording, else vignetting is estimated from the first image.
+        White image. Default: that of the recording, else vignetting is estimated from the first image that shows it.
     near
         Nearest depth searched for, metres.
     far
@@ -63,17 +64,21 @@ def depth(
     from prism_vo.commands.depth_images import Request, open_images
     from prism_vo.commands.depth_pieces import decode_pieces
     from prism_vo.datasets.source import notes_of
+    from prism_vo.lightfield import Decoder
     from prism_vo.optics.nominal import metric_notice
 
     request = Request(raw, camera, white, near, far, view, start, frames, stride)
     opened = open_images(request)
     for note in notes_of(opened.part):
         print(f"note: {note}", file=sys.stderr)
+    decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
     with DepthFolder(out, facts_of(*opened), opened.names) as folder:
         if jobs > 1 or scheduler is not None:
-            done, problems = decode_pieces(request, opened, folder, jobs, scheduler)
+            done, problems = decode_pieces(request, opened, folder, decoder, jobs, scheduler)
         else:
-            done, problems = _decode(opened, folder)
+            done, problems = _decode(opened, folder, decoder)
+    for remark in decoder.remarks():
+        print(f"note: {remark}", file=sys.stderr)
     for problem in problems:
         print(f"left out: {problem}", file=sys.stderr)
     print(f"{done} image{'s' if done > 1 else ''} decoded: {out}")
@@ -83,16 +88,14 @@ def depth(
     return 3 if problems else 0
 
 
-def _decode(opened: Opened, folder: DepthFolder) -> tuple[int, list[str]]:
+def _decode(opened: Opened, folder: DepthFolder, decoder: Decoder) -> tuple[int, list[str]]:
     """One image after the other, from where the folder is."""
     from rich.console import Console
     from rich.progress import track
 
     from prism_vo.commands.depth_folder import decode_all
     from prism_vo.datasets.reading import frames_of
-    from prism_vo.lightfield import Decoder
 
-    decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
     folder.progress.put(decoder, opened.part)
     images = track(
         frames_of(opened.part, folder.progress.done),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from prism_vo.atomic import output_named, remove_leftovers, write_bytes_atomically, write_text_atomically
 from prism_vo.errors import ConfigError, InputError
+from prism_vo.lightfield.learning import Asked
 from prism_vo.lightfield.preview import depth_preview
 from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, read_marker
@@ -51,6 +52,14 @@ def facts_of(part: SequencePart, config: DecodeConfig, names: list[str]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def asked_in(marker: dict[Any, Any]) -> dict[int, Asked]:
+    """As JSON has it."""
+    return {
+        int(kind): Asked(int(first), int(newest), bool(known))
+        for kind, (first, newest, known) in marker.items()
+    }
+
+
 @dataclass
 class Progress:
     """How far the images are done, as the marker of the folder notes it."""
@@ -58,10 +67,9 @@ class Progress:
     done: int = 0
     left_out: list[int] = field(default_factory=list)  # positions
     problems: list[str] = field(default_factory=list)  # of those left out
-    learnt: list[int] = field(
-        default_factory=list
-    )  # frames the decoder learnt something from: one of each kind
-    kinds: list[int] = field(default_factory=list)  # dimensions of those
+    learnt: list[int] = field(default_factory=list)  # frames the decoder learnt something from
+    kinds: list[int] = field(default_factory=list)  # dimensions of those seen
+    asked: dict[int, Asked] = field(default_factory=dict)  # frames that were to show the light
     memory: tuple[float, int | None, float] | None = None  # of the decoder
 
     @classmethod
@@ -75,9 +83,10 @@ class Progress:
                 [str(p) for p in marker["problems"]],
                 [int(k) for k in marker["learnt"]],
                 [int(k) for k in marker["kinds"]],
+                asked_in(marker["asked"]),
                 (float(slope), None if looked is None else int(looked), float(matches)),
             )
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             return cls()
         whole = [name for k, name in enumerate(names[: found.done]) if k not in found.left_out]
         files = (out / folder / f"{name}{end}" for name in whole for folder, end in FILES.items())
@@ -91,11 +100,14 @@ class Progress:
             raise InputError(first if len(self.problems) == 1 else f"No image can be read: {first}")
         return whole, self.problems
 
-    def saw(self, frame: RawFrame) -> None:
-        """The decoder learns from the first image of each kind."""
+    def saw(self, frame: RawFrame, decoder: Decoder) -> None:
+        """The decoder learns noise from the first image of each kind, and light from the first that shows it."""
+        new = set(decoder.light_learning.frames)
         if frame.image.ndim not in self.kinds:
-            self.learnt.append(frame.index)
             self.kinds.append(frame.image.ndim)
+            new.add(frame.index)
+        self.learnt = sorted({*self.learnt, *new})
+        self.asked = dict(decoder.light_learning.asked)
 
     def missed(self, frame: UnreadableFrame) -> None:
         """One image that cannot be read."""
@@ -111,6 +123,7 @@ class Progress:
             assert isinstance(frame, RawFrame)
             decoder.vignetting(frame)
             decoder.noise(frame)
+        decoder.light_learning.asked = dict(self.asked)
         decoder.remember(self.memory, decoder.learned())
 
 
@@ -144,7 +157,7 @@ class DepthFolder:
         """Decode one image and write all its files, then the note that they are there."""
         decoded = decoder.dense(frame)
         self.prepare(decoder)
-        self.progress.saw(frame)
+        self.progress.saw(frame, decoder)
         write_image(self.out, self.names[self.progress.done], decoder, decoded)
         self._note(decoder)
 

@@ -2,8 +2,8 @@
 """A long recording decoded in pieces, each in a process of its own: the same bytes as one image after the other.
 
 What a frame depends on of those before it is little: at which depth the image is focused, looked at every few frames,
-and what was learnt from the first image of each kind. One quick pass over the recording finds both for the beginning of
-every piece; a worker starts from there. A piece that is whole is noted, and not decoded again.
+and what was learnt of noise and light from the first images that show them. One quick pass over the recording finds
+both for the beginning of every piece; a worker starts from there. A piece that is whole is noted, not decoded again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from prism_vo.workers.program import Ended, call_program
 if TYPE_CHECKING:
     from prism_vo.commands.depth_folder import DepthFolder, Progress
     from prism_vo.commands.depth_images import Opened, Request
+    from prism_vo.lightfield import Decoder
 
 PIECE = 32  # images: ten seconds or more of work against two to start a process
 PIECES, PLAN = ".pieces", "plan.json"
@@ -47,14 +48,12 @@ class Piece:
 
 
 def decode_pieces(
-    request: Request, opened: Opened, folder: DepthFolder, jobs: int, scheduler: str | None
+    request: Request, opened: Opened, folder: DepthFolder, decoder: Decoder, jobs: int, scheduler: str | None
 ) -> tuple[int, list[str]]:
     """How many images are decoded and written, and why others are not."""
     from prism_vo.commands.many import FAILED, carry_out
     from prism_vo.errors import OutputError
-    from prism_vo.lightfield import Decoder
 
-    decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
     starts = _starts(opened, folder.progress, decoder)
     end = starts.pop()
     end.outcome()  # a recording without a single image ends here
@@ -78,13 +77,11 @@ def decode_pieces(
     return end.outcome()
 
 
-def _starts(opened: Opened, progress: Progress, decoder: object) -> list[Progress]:
+def _starts(opened: Opened, progress: Progress, decoder: Decoder) -> list[Progress]:
     """What is known before each piece, and after the last one."""
     from prism_vo.datasets.reading import frames_of
-    from prism_vo.lightfield import Decoder
     from prism_vo.types import RawFrame, UnreadableFrame
 
-    assert isinstance(decoder, Decoder)
     now = copy.deepcopy(progress)
     now.put(decoder, opened.part)
     starts: list[Progress] = []
@@ -96,7 +93,7 @@ def _starts(opened: Opened, progress: Progress, decoder: object) -> list[Progres
         else:
             assert isinstance(frame, RawFrame)
             decoder.look(frame)
-            now.saw(frame)
+            now.saw(frame, decoder)
         now.done, now.memory = now.done + 1, decoder.memory()
     return [*starts, now]
 
@@ -110,7 +107,7 @@ def decode_piece(task: Piece, workers: Workers | None) -> Ended:
 def main(out: Path, first: int, last: int) -> int:
     """In a worker's process: decode the images of one piece and note that they are there."""
     from prism_vo.atomic import write_text_atomically
-    from prism_vo.commands.depth_folder import Progress, facts_of, write_image
+    from prism_vo.commands.depth_folder import Progress, asked_in, facts_of, write_image
     from prism_vo.commands.depth_images import Request, open_images
     from prism_vo.datasets.reading import frames_of
     from prism_vo.errors import InputError
@@ -123,7 +120,8 @@ def main(out: Path, first: int, last: int) -> int:
         raise InputError(
             f"{opened.part.name}: the images or the camera are not those that the pieces were made for."
         )
-    start = next(Progress(**known) for known in plan["starts"] if known["done"] == first)
+    known = next(known for known in plan["starts"] if known["done"] == first)
+    start = Progress(**{**known, "asked": asked_in(known["asked"])})
     decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
     start.put(decoder, opened.part)
     for name, frame in zip(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -16,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
 from prism_vo.errors import expect
-from prism_vo.lightfield import fall_off
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
 from prism_vo.lightfield.geometry import StereoGeometry, raw_border
 from prism_vo.lightfield.grid_watch import GridMemory, GridWatch, is_shaded_otherwise
 from prism_vo.lightfield.kept_images import KeptImages, is_large
-from prism_vo.lightfield.light import KnownLight, RawLight
+from prism_vo.lightfield.learning import LightLearning, LightMemory
+from prism_vo.lightfield.light import RawLight
 from prism_vo.lightfield.matcher import Matcher, transmission_fall
 from prism_vo.lightfield.mosaic import LOST_AT_RIM, PreparedMosaic
 from prism_vo.lightfield.paint import COLOUR_STEP, painted
@@ -50,9 +49,7 @@ LEAST_SATURATED = 1e-3  # share of a TF pixel's light
 class Learned(NamedTuple):
     """What was learnt once from the first frames."""
 
-    light: dict[int, KnownLight]
-    knows_light: bool
-    white_is_off: float
+    light: LightMemory
     noise: SampleNoise | None
     grid: GridMemory
 
@@ -77,11 +74,8 @@ class Decoder(Sensor):
         self.view = self.geometry.view  # everything is decoded on it
         self._bands = Bands(self.config.threads)
         self._light = RawLight(camera, self.geometry.array, white)
-        self._learning = threading.RLock()  # see _know_light
-        self._knows_light = False
-        self._showed_little: RawFrame | None = None  # the last frame that did not tell how light falls off
+        self.light_learning = LightLearning(self._light, self.same_points, self._geometry_for, self._forget)
         self._seen: tuple[RawFrame, SamePoints] | None = None
-        self._white_is_off = 0.0  # see FallOff.spread
         self._border = raw_border(self.geometry)
         self._images = KeptImages(self._light, self._border, self._bands)
         self._matcher = Matcher(self.geometry, self.config, self._bands)
@@ -108,8 +102,7 @@ class Decoder(Sensor):
 
     def learned(self) -> Learned:
         """The light on the sensor, its noise, and where the micro-images lie."""
-        light = dict(self._light.known), self._knows_light, self._white_is_off
-        return Learned(*light, self._noise, self.grid_watch.memory)
+        return Learned(self.light_learning.memory, self._noise, self.grid_watch.memory)
 
     def unlearn(self) -> None:
         """The noise of a frame without depth is not that of the recording: with it no later frame would have any."""
@@ -118,17 +111,16 @@ class Decoder(Sensor):
     def remember(self, memory: tuple[float, int | None, float], learned: Learned) -> None:
         """Go on as if those frames had been seen."""
         self._focus_slope.state = memory
-        known, self._knows_light, self._white_is_off, self._noise, self.grid_watch.memory = learned
-        self._light.known.update(known)
+        self.light_learning.memory, self._noise, self.grid_watch.memory = learned
 
     def remarks(self) -> list[str]:
         """On a white image that is not that of the recording."""
-        if not self._white_is_off:
+        if not self.light_learning.white_is_off:
             return []
         return [
             f"The white image does not fit the recording: inside the micro-images light differs by "
-            f"{100 * self._white_is_off:.0f} % (RMS) from what it shows, and was taken from the frames instead; take a "
-            "white image with the lens, aperture and focus of the recording."
+            f"{100 * self.light_learning.white_is_off:.0f} % (RMS) from what it shows, and was taken from the frames "
+            "instead; take a white image with the lens, aperture and focus of the recording."
         ]
 
     def problem(self, raw: RawFrame) -> str | None:
@@ -225,7 +217,7 @@ class Decoder(Sensor):
         seen = (self._focus_table(self.geometry.rest_slope)(saturated) > LEAST_SATURATED).astype(np.uint8)
         side = 2 * int(np.ceil(self._matcher.reach / self.camera.tf_scale)) + 1
         near = np.asarray(cv2.dilate(seen, np.ones((side, side), np.uint8))) > 0
-        return np.where(near, DOUBT * shaded, shaded)
+        return np.where(near, DOUBT, shaded)
 
     def dense(self, raw: RawFrame) -> DecodedFrame:
         """TF image and the semi-dense map of inverse virtual depth with variance."""
@@ -251,44 +243,26 @@ class Decoder(Sensor):
 
     def matching_image(self, raw: RawFrame) -> MatchingImage:
         """What the matcher reads of a frame."""
-        fall = transmission_fall(self.vignetting(raw), self._matcher_for(raw).geometry.radius)
+        fall = transmission_fall(self.vignetting(raw), self._geometry_for(raw).radius)
         return MatchingImage(self._images.to_match(raw), fall)
 
     def vignetting(self, raw: RawFrame) -> Vignetting:
         """Of the white image, or estimated from the first frame that shows it."""
-        self._know_light(raw)
-        return self._light.of(raw.image).vignetting
+        self.light_learning.see(raw)
+        return self._light.of(raw).vignetting
 
-    def _know_light(self, raw: RawFrame) -> None:
-        """Without a white image, or with one that does not fit, learn how light falls off from the first frame.
-
-        A frame that does not show it leaves that to the next.
-        """
-        with self._learning:
-            if self._knows_light or raw is self._showed_little:
-                return
-            self._knows_light = True  # as well as it is for now: points are found with it
-            self._light.known.clear()
-            for n in range(fall_off.ROUNDS):
-                found = fall_off.fall_off(self.same_points(raw), self._matcher_for(raw).geometry)
-                if found is None:
-                    self._knows_light, self._showed_little = self._light.is_measured, raw
-                    return
-                if n == 0 and self._light.is_measured:
-                    if not found.is_other_light:
-                        return
-                    self._white_is_off = found.spread
-                self._light.correct(raw.image, found)
-                self._images.forget()
-                self._seen = None
+    def _forget(self, raw: RawFrame) -> None:
+        """What was made of a frame in another light."""
+        self._images.forget(raw)
+        self._seen = None
 
     def prepare(self, raw: RawFrame) -> PreparedRaw:
         """Luminance without vignetting, made once a frame and kept for the last frames."""
-        self._know_light(raw)
+        self.light_learning.see(raw)
         return self._images.prepare(raw)
 
     def _to_focus(self, raw: RawFrame) -> PreparedRaw:
-        self._know_light(raw)
+        self.light_learning.see(raw)
         return self._images.to_focus(raw)
 
     def _frame(
@@ -316,10 +290,14 @@ class Decoder(Sensor):
         )
 
     def _is_mosaic(self, raw: RawFrame) -> bool:
-        return self._light.of(raw.image).pattern is not None
+        self.light_learning.see(raw)
+        return self._light.of(raw).pattern is not None
 
     def _matcher_for(self, raw: RawFrame) -> Matcher:
         return self._mosaic_matcher if self._is_mosaic(raw) else self._matcher
+
+    def _geometry_for(self, raw: RawFrame) -> StereoGeometry:
+        return self._matcher_for(raw).geometry
 
     def _slopes(self, raw: RawFrame) -> NDArray[np.floating]:
         """Stereo slopes at a few points of the image, NaN without a match."""
@@ -341,10 +319,10 @@ class Decoder(Sensor):
 
     def _picture(self, raw: RawFrame, slope: float, image: Floats) -> NDArray[np.uint8]:
         """The focused image in colour (h, w, 3)."""
-        prepared, known = self.prepare(raw), self._light.of(raw.image)
+        prepared, known = self.prepare(raw), self._light.of(raw)
         if isinstance(prepared, PreparedMosaic) and known.pattern is not None:
             table, channels = self._focus_table(slope, COLOUR_STEP), channels_of(known.pattern)
             return painted(prepared, table, image, channels, known.site_gains, self._bands)
-        parts = self._light.channels(raw.image, self._border, self._bands)
+        parts = self._light.channels(raw, self._border, self._bands)
         focused = [self._focused(part, slope) for part in parts]
         return np.stack([np.clip(np.rint(c), 0, 255).astype(np.uint8) for c in focused], axis=-1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.lightfield.geometry import MEASURED_X, MEASURED_Y, StereoGeometry
-from prism_vo.lightfield.same_points import SamePoints, fit_levels
+from prism_vo.lightfield.same_points import ROBUST_SIGMA, SamePoints, fit_levels, levels_of
 from prism_vo.linear.spline import DEGREE, bending, spline_basis
 
 PIECES = 6  # of the curve from the centre of a micro-image to its rim
@@ -29,6 +29,9 @@ ROUNDS = 3  # with the light as it was before, points are found at depths that a
 OTHER_LIGHT = 0.02
 SURE = 5.0  # σ, which counts samples as independent
 LARGEST_SIGMA = 0.01  # of a frame that tells anything; noise of 20 grey levels leaves 0.003 to 0.009
+# by which points differ in brightness where there is a scene; where there is none, the only texture is that of the
+# array, printed into an even image (lens cap, grey start of a film) by a white image that is not its own
+LEAST_CONTRAST = 0.05
 
 
 class FallOff(NamedTuple):
@@ -38,6 +41,7 @@ class FallOff(NamedTuple):
     inside: Array  # (lens types, N) there; 0 at the centre
     lenses: Array  # (lenses,) at the centre
     sigma: float  # of ``inside``, RMS over a micro-image
+    contrast: float = 1.0  # of the points that were looked at: robust σ of their brightness over its median
 
     @property
     def spread(self) -> float:
@@ -55,13 +59,19 @@ class FallOff(NamedTuple):
 def fall_off(seen: SamePoints, geometry: StereoGeometry) -> FallOff | None:
     """From points of one frame; None: too little is seen, or in too much noise."""
     found = _fitted(seen, geometry) if seen.are_enough else None
-    return None if found is None or found.sigma > LARGEST_SIGMA else found
+    if found is None or found.sigma > LARGEST_SIGMA or found.contrast < LEAST_CONTRAST:
+        return None
+    return found
 
 
-def _fitted(seen: SamePoints, geometry: StereoGeometry) -> FallOff:
+def _fitted(seen: SamePoints, geometry: StereoGeometry, over_sensor: bool = True) -> FallOff:
+    """``over_sensor``: as far as light falls off from lens to lens, too, if that is known to LARGEST_SIGMA.
+
+    Points compare neighbouring lenses only; what lies farther apart follows from many small differences.
+    """
     centres = geometry.lenses[:, [MEASURED_X, MEASURED_Y]]
     beside = np.stack([seen.x, seen.y], -1) - centres[seen.lens]
-    axis = _from_axis(geometry, centres)
+    axis = _from_axis(geometry, centres)[:, : len(POWERS) if over_sensor else 0]
     share = np.hypot(*beside.T) / geometry.radius
     is_type = geometry.lens_type[:, None] == np.arange(1 + int(geometry.lens_type.max()))
     of_type = is_type[seen.lens].astype(np.float64)
@@ -72,6 +82,13 @@ def _fitted(seen: SamePoints, geometry: StereoGeometry) -> FallOff:
     little[:curve, :curve] += STIFFNESS * bending(curve) + CONSTANT
     found, covariance = fit_levels(seen, basis, little)
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    if over_sensor:
+        apart = axis - axis.mean(0)
+        if (
+            np.einsum("ni,ij,nj->n", apart, covariance[ends[-1] :, ends[-1] :], apart).mean()
+            > LARGEST_SIGMA**2
+        ):
+            return _fitted(seen, geometry, over_sensor=False)
     smooth, by_type, gains, along = np.split(found, ends)
     radii = np.linspace(0.0, geometry.radius, 4 * PIECES + 1)
     at = radii / geometry.radius
@@ -81,7 +98,11 @@ def _fitted(seen: SamePoints, geometry: StereoGeometry) -> FallOff:
     first_type = np.column_stack([common, at**2])
     apart = first_type - at @ first_type / at.sum()
     variance = np.einsum("ni,ij,nj->n", apart, covariance[: curve + 1, : curve + 1], apart)
-    return FallOff(radii, inside, is_type @ gains + axis @ along, float(np.sqrt(at @ variance / at.sum())))
+    sigma, lenses = float(np.sqrt(at @ variance / at.sum())), is_type @ gains + axis @ along
+    levels = levels_of(seen, np.exp(basis @ found))
+    middle = float(np.median(levels))
+    contrast = ROBUST_SIGMA * float(np.median(np.abs(levels - middle))) / middle
+    return FallOff(radii, inside, lenses, sigma, contrast)
 
 
 def _from_axis(geometry: StereoGeometry, centres: Array) -> Array:

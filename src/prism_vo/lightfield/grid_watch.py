@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array, Floats
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.photometric import SATURATION
 
 ROWS_APART = 7  # of the rows that are looked at
 WAVES = 3  # the longest of the array
@@ -41,11 +42,12 @@ SURELY_PX = 1.0  # whatever is usual, which nobody knows yet
 # by which the pattern is stronger or weaker where light falls off otherwise; clean frames, real ones too: 0.96 to 1.03,
 # noise of 40 grey levels up to 1.19, a gamma of 0.6 or 1.6 instead of 1: 0.73 and 1.31, black level + 20: 0.77
 OTHER_SHADING = 1.2
+MOST_SATURATED = 0.05  # of the pixels: with 6 % of them the pattern is 0.95 as strong, with 19 % 0.82
 
 
 def is_shaded_otherwise(shading: float) -> bool:
     """Whether light falls off inside the micro-images unlike in the first frames."""
-    return not 1.0 / OTHER_SHADING < shading < OTHER_SHADING
+    return bool(np.isfinite(shading)) and not 1.0 / OTHER_SHADING < shading < OTHER_SHADING
 
 
 class Waves(NamedTuple):
@@ -62,6 +64,9 @@ class GridMemory(NamedTuple):
     reference: Array | None = None  # (WAVES, BLOCKS, BLOCKS) complex
     agreeing: int = 0  # frames
     usual: tuple[float, ...] = ()  # px: what the blocks of the first frames lay beside their places
+    strengths: tuple[
+        Array, ...
+    ] = ()  # (WAVES,) of the patterns of the first frames, those that do not saturate
 
 
 class GridWatch:
@@ -75,8 +80,9 @@ class GridWatch:
         self._waves = np.array(waves[:WAVES])
         self._lengths = np.linalg.norm(self._waves, axis=1)[:, None]
         self._to_offset = np.linalg.pinv(self._waves)
-        self._rows = np.arange(ROWS_APART // 2, height, ROWS_APART)
-        self._first_rows = np.linspace(0, len(self._rows), BLOCKS, endpoint=False).astype(int)
+        self._rows = np.arange(min(ROWS_APART // 2, height - 1), height, ROWS_APART)
+        blocks = min(BLOCKS, len(self._rows))
+        self._first_rows = np.linspace(0, len(self._rows), blocks, endpoint=False).astype(int)
         self._first_columns = np.linspace(0, width, BLOCKS, endpoint=False).astype(int)
         self._width = width
         self._array_waves = self._table(self._waves)
@@ -100,7 +106,7 @@ class GridWatch:
         beside = self._beside_in_blocks(pattern, self.reference)
         moved = self._moved(pattern, self.reference, beside)
         if moved == 0.0:
-            self._agrees(pattern, self.reference, beside)
+            self._agrees(image, pattern, self.reference, beside)
             return 0.0
         if self.memory.agreeing < ENOUGH:
             self._begin_with(image, pattern)
@@ -111,11 +117,12 @@ class GridWatch:
     def shading(self, image: NDArray[Any]) -> float:
         """How strong the pattern is, relative to the light, compared with that of the first frames; 1: not known.
 
-        It is that of the light that falls off towards the rims, whatever the exposure.
+        It is that of the light that falls off towards the rims, whatever the exposure; what saturates has none.
         """
-        if self.reference is None:
+        if not self.memory.strengths or self._saturates(image):
             return 1.0
-        return float((np.abs(_whole(self._pattern(image))) / np.abs(_whole(self.reference))).mean())
+        usual = np.median(self.memory.strengths, axis=0)
+        return float((np.abs(_whole(self._pattern(image))) / usual).mean())
 
     def wandered(self, image: NDArray[Any]) -> float:
         """Px between the micro-images of a raw image and those of the first one asked about, however small."""
@@ -126,14 +133,30 @@ class GridWatch:
         return self._distance(pattern, self.reference)
 
     def _begin_with(self, image: NDArray[Any], pattern: Array) -> None:
-        self.memory = GridMemory(pattern if self._is_clear(image, pattern) else None)
+        if self._is_clear(image, pattern):
+            self.memory = GridMemory(pattern, strengths=self._with_strength((), image, pattern))
+        else:
+            self.memory = GridMemory()
 
-    def _agrees(self, pattern: Array, reference: Array, beside: float | None) -> None:
+    def _agrees(self, image: NDArray[Any], pattern: Array, reference: Array, beside: float | None) -> None:
         """A frame lies where the first one lay."""
-        _, agreeing, usual = self.memory
+        _, agreeing, usual, strengths = self.memory
         if beside is not None and len(usual) < USUAL_FRAMES:
             usual = (*usual, beside)
-        self.memory = GridMemory(reference, agreeing + _shows_it(pattern, reference), usual)
+        shows = _shows_it(pattern, reference)
+        if shows and len(strengths) < USUAL_FRAMES:
+            strengths = self._with_strength(strengths, image, pattern)
+        self.memory = GridMemory(reference, agreeing + shows, usual, strengths)
+
+    def _with_strength(
+        self, strengths: tuple[Array, ...], image: NDArray[Any], pattern: Array
+    ) -> tuple[Array, ...]:
+        return strengths if self._saturates(image) else (*strengths, np.abs(_whole(pattern)))
+
+    def _saturates(self, image: NDArray[Any]) -> bool:
+        """Whether so much of an image does that light hardly falls off in it any more."""
+        full = SATURATION * (257.0 if image.dtype == np.uint16 else 1.0)
+        return bool((image[self._rows] >= full).mean() > MOST_SATURATED)
 
     def _moved(self, pattern: Array, reference: Array, beside: float | None) -> float:
         """Px by which the array lies aside, as a whole or differently here and there; 0: not, or it is dark."""

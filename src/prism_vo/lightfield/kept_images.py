@@ -36,7 +36,7 @@ class KeptImages:
                 return kept
             if is_large(raw):  # they go before the next is made
                 self._prepared, self._matched = [], []
-            image = self._light.prepare(raw.image, self._border, self._bands)
+            image = self._light.prepare(raw, self._border, self._bands)
             if not is_large(raw):
                 image.room = self._room
             self._prepared = [*self._prepared[1 - FRAMES_KEPT :], (raw, image)]
@@ -49,7 +49,7 @@ class KeptImages:
             return self.prepare(raw)
         with self._lock:
             kept = self._kept(raw)
-            return self._light.prepare(raw.image, self._border, self._bands) if kept is None else kept
+            return self._light.prepare(raw, self._border, self._bands) if kept is None else kept
 
     def to_match(self, raw: RawFrame) -> Floats:
         """What the matcher reads of a frame."""
@@ -66,10 +66,12 @@ class KeptImages:
         """Large images are focused and measured in one at a time: both need several times the memory of the image."""
         return self._large_one if is_large(raw) else nullcontext()
 
-    def forget(self) -> None:
-        """All of them."""
+    def forget(self, raw: RawFrame) -> None:
+        """One frame."""
         with self._lock:
-            self._prepared, self._matched = [], []
+            gone = self._kept(raw)
+            self._prepared = [(frame, image) for frame, image in self._prepared if image is not gone]
+            self._matched = [image for image in self._matched if image is not gone]
 
     def rest(self) -> None:
         """Also the room that they are made in."""

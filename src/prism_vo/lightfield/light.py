@@ -26,11 +26,16 @@ from prism_vo.optics.photometric import (
     vignetting_from_scene,
     vignetting_from_white,
 )
+from prism_vo.types import RawFrame
+
+EVERY = 8  # row and column that a mean level is taken of
 
 
 class KnownLight(NamedTuple):
     """Of the grey, or of the colour images of a recording."""
 
+    since: int  # number of the frame that it was learnt from
+    level: float  # mean of that frame, as the sensor writes it
     pattern: str | None  # of the mosaic, also of one that was demosaiced elsewhere
     vignetting: Vignetting
     site_gains: (
@@ -51,29 +56,39 @@ class RawLight:
         self._of_white = (
             None if white is None else vignetting_from_white(camera, array, white, self._declared)
         )
-        self.known: dict[int, KnownLight] = {}  # by the number of dimensions: 2 grey or mosaic, 3 RGB
+        # by the number of dimensions: 2 grey or mosaic, 3 RGB; the last is learnt last
+        self.known: dict[int, tuple[KnownLight, ...]] = {}
 
-    def of(self, image: NDArray[Any]) -> KnownLight:
-        """What is known for an image of this kind."""
-        known = self.known.get(image.ndim)
-        if known is None:
-            known = self.known[image.ndim] = self._learn(image)
-        return known
+    def of(self, raw: RawFrame) -> KnownLight:
+        """What was known when a frame came."""
+        known = self.known[raw.image.ndim]
+        return next((light for light in reversed(known) if light.since <= raw.index), known[0])
 
     @property
     def is_measured(self) -> bool:
         """By a white image."""
         return self._white is not None
 
-    def correct(self, image: NDArray[Any], found: FallOff) -> None:
-        """Images of this kind have less light than was known."""
-        known = self.of(image)
-        vignetting, brighter = fainter(known.vignetting, self._array, found.radii, found.inside, found.lenses)
-        self.known[image.ndim] = known._replace(vignetting=vignetting, gain=known.gain * brighter)
+    def begin_with(self, raw: RawFrame) -> KnownLight:
+        """From a frame on, the light is that of the white image, or what its micro-images show in the mean."""
+        before = self.known.get(raw.image.ndim, ())
+        if before and self.is_measured:
+            begun = before[-1]._replace(since=raw.index)
+        else:
+            begun = self._learn(raw)
+        self.known[raw.image.ndim] = (*before, begun)
+        return begun
 
-    def prepare(self, image: NDArray[Any], border: int, bands: Bands) -> PreparedRaw:
+    def correct(self, raw: RawFrame, found: FallOff) -> None:
+        """Frames of this kind have less light than was learnt last."""
+        *before, known = self.known[raw.image.ndim]
+        vignetting, brighter = fainter(known.vignetting, self._array, found.radii, found.inside, found.lenses)
+        corrected = known._replace(vignetting=vignetting, gain=known.gain * brighter)
+        self.known[raw.image.ndim] = (*before, corrected)
+
+    def prepare(self, raw: RawFrame, border: int, bands: Bands) -> PreparedRaw:
         """The image without vignetting, ready to be focused and matched."""
-        known = self.of(image)
+        known, image = self.of(raw), raw.image
         values = linear(self._camera, image, known.pattern, keep_bytes=image.ndim == 2)
         if known.pattern is not None:
             largest = _without_edge(values) if image.ndim == 3 else None
@@ -84,24 +99,26 @@ class RawLight:
         largest = np.asarray(cv2.max(cv2.max(red, green), blue), np.float32)
         return PreparedRaw(luminance(values), known.gain, border, bands, largest)
 
-    def channels(self, image: NDArray[Any], border: int, bands: Bands) -> list[PreparedRaw]:
+    def channels(self, raw: RawFrame, border: int, bands: Bands) -> list[PreparedRaw]:
         """Red, green and blue of an RGB image, each ready to be focused; the white image is grey in them."""
-        known = self.of(image)
-        values = linear(self._camera, image)
+        known = self.of(raw)
+        values = linear(self._camera, raw.image)
         return [
             PreparedRaw(np.ascontiguousarray(values[..., n]) * np.float32(balance), known.gain, border, bands)
             for n, balance in enumerate(known.vignetting.white_balance)
         ]
 
-    def _learn(self, image: NDArray[Any]) -> KnownLight:
+    def _learn(self, raw: RawFrame) -> KnownLight:
+        image, of_frame = raw.image, (raw.index, float(raw.image[::EVERY, ::EVERY].mean()))
         pattern = self._declared or (find_pattern(image) if image.ndim == 3 else None)
         vignetting = self._vignetting(image, pattern)
         if pattern is None:
-            return KnownLight(None, vignetting, np.ones((2, 2)), vignetting.gain)
+            return KnownLight(*of_frame, None, vignetting, np.ones((2, 2)), vignetting.gain)
         values = linear(self._camera, image, pattern)
         light = values * vignetting.gain
         gains = even_gains(site_means(light, (light > 0) & (values < SATURATION)))
-        return KnownLight(pattern, vignetting, gains, vignetting.gain * over_sensor(gains, light.shape))
+        gain = vignetting.gain * over_sensor(gains, light.shape)
+        return KnownLight(*of_frame, pattern, vignetting, gains, gain)
 
     def _vignetting(self, image: NDArray[Any], pattern: str | None) -> Vignetting:
         if self._white is None or self._of_white is None:

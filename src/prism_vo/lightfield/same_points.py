@@ -144,3 +144,9 @@ def fit_levels(seen: SamePoints, basis: Array, little: Array) -> tuple[Array, Ar
         covariance = sigma**2 * np.linalg.inv(h + beside)
         weight = 1.0 / (1.0 + (residual / (ROBUST * sigma)) ** 2) ** 2
     return x, covariance
+
+
+def levels_of(seen: SamePoints, shown: Array) -> Array:
+    """Brightness of every point, of which a sample shows the share ``shown`` (N,)."""
+    first = np.flatnonzero(np.diff(seen.point, prepend=-1) > 0)
+    return np.asarray(np.add.reduceat(shown * seen.level, first) / np.add.reduceat(shown**2, first))
