@@ -23,6 +23,7 @@ from prism_vo.optics.camera import FocusedView, PlenopticCamera
 from prism_vo.optics.distortion import distort, undistort
 from prism_vo.optics.field import is_bent, shift_range
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.nominal import is_metric
 
 # columns of ``StereoGeometry.lenses``: the centre that does stereo, that of the micro-image without distortion and as
 # measured, and the Jacobian of the distortion there, JACOBIAN_XY = ∂x_measured/∂y
@@ -35,6 +36,8 @@ MARGIN_BEYOND_FAR = 0.03  # share of the range searched beyond ``far``: noise mu
 LEAST_SLOPE = 1.0 / 40.0  # virtual depth 40: hundreds of lenses see a point, nothing is gained beyond
 NEAREST_OVER_FOCAL_LENGTH = 1.05  # nothing nearer than the focal length has a real image
 METRES_PER_MM = 1e-3
+# virtual depth down to which is searched where nobody knows how long a metre is: ``near`` means nothing there
+NEAREST_WITHOUT_UNIT = 6.0
 LARGEST_SLOPE = 0.62  # below virtual depth 1.6 fewer than two usable circles overlap anywhere
 
 
@@ -99,9 +102,10 @@ def search_range(camera: PlenopticCamera, view: FocusedView, config: DecodeConfi
             f"decode.near ({config.near} m) must be positive and less than decode.far ({config.far} m)."
         )
     nearest = camera.f_L * METRES_PER_MM * NEAREST_OVER_FOCAL_LENGTH
-    inv_depths = np.array(
-        [1.0 / max(config.near, nearest), 0.0 if np.isinf(config.far) else 1.0 / config.far]
-    )
+    wanted = config.near
+    if not is_metric(camera.calibration):
+        wanted = min(wanted, float(camera.depth(NEAREST_WITHOUT_UNIT)))
+    inv_depths = np.array([1.0 / max(wanted, nearest), 0.0 if np.isinf(config.far) else 1.0 / config.far])
     gap = (camera.f_L - camera.b_L0) + camera.f_L * camera.b_L0 * inv_depths * METRES_PER_MM
     rho = np.where(gap > 0, camera.inv_virtual_depth(inv_depths), np.inf)  # gap ≤ 0: in front of the array
     slopes = view.alpha + view.beta * rho

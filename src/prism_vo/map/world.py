@@ -13,6 +13,7 @@ from prism_vo import se3
 from prism_vo.arrays import Array, Integers
 from prism_vo.cloud import PointCloud
 from prism_vo.map.between import PlacedFrame
+from prism_vo.map.covariances import of_frame
 from prism_vo.map.points import to_cloud
 from prism_vo.map.smoothing import smoothed
 from prism_vo.map.unrefined import Unrefined
@@ -159,13 +160,9 @@ class Map:
         frames = [f for f in self.frames if f.keyframe in keyframes]
         found = np.full((len(frames), POSE, POSE), np.nan)
         for n, frame in enumerate(frames):
-            of_keyframe = self.covariances.get(frame.keyframe)
-            if of_keyframe is None:
+            inside = of_frame(frame, self.covariances, keyframes, self.segment_of)
+            if inside is None:
                 continue
-            carried = se3.adjoint(frame.T_frame_ref)
-            inside = carried @ of_keyframe @ carried.T
-            if frame.covariance is not None:
-                inside = inside + frame.covariance
             turned = np.kron(np.eye(2), (frame.T_frame_ref @ keyframes[frame.keyframe])[:3, :3].T)
             found[n] = turned @ inside @ turned.T  # T ← exp(ξ) T moves camera and axes by −Rᵀ ξ in the world
         return np.repeat(found, [len(f.times) for f in frames], axis=0)

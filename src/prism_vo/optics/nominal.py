@@ -8,9 +8,14 @@ from prism_vo.optics.calibration import Calibration
 METRIC_KEYS = ("focal_length_mm", "mla_distance_mm", "sensor_distance_mm", "principal_point_px")
 
 
+def is_metric(calibration: Calibration) -> bool:
+    """Whether the unit of its distances is the metre."""
+    return not any(key in METRIC_KEYS for key in calibration.nominal)
+
+
 def metric_notice(calibration: Calibration) -> str | None:
     """Why distances are not metric yet and what makes them so; None for measured optics."""
-    if not any(key in METRIC_KEYS for key in calibration.nominal):
+    if is_metric(calibration):
         return None
     return (
         "Distances are not metric yet: the optics in camera.yaml are nominal; measure them with prism-vo calibrate "

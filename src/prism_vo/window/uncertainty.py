@@ -13,7 +13,7 @@ from prism_vo.arrays import Array, Mask
 from prism_vo.linear.scaling import inverse
 from prism_vo.window.keyframe import BLOCK, POSE, Keyframe
 
-OPTIMISM = 2.4  # standard deviations are so many times those of independent residuals
+OPTIMISM = 2.7  # standard deviations are so many times those of independent residuals
 LEAST_SHARE = 1e-3  # of the information about the focus that must come from the images
 
 
