@@ -265,7 +265,7 @@ class Following:
         self.segment = self.map.corrections.segment_of.get(found.keyframe, 0)
         self.places.joined(found, self.window.keyframes[-1].id)
         self._track_against_newest(frame, None)
-        return self.report(frame, "recovered", None, None)
+        return replace(self.report(frame, "recovered", None, None), recognised=found.keyframe)
 
     def _improve_start(self, posed: PosedFrame, track: Track, last: bool) -> PosedFrame:
         """A variant that cannot start at once gets better depths from one more frame."""

@@ -39,10 +39,11 @@ class FrameReport:
     measured: float = float("nan")  # share of a keyframe's candidates whose depth could be measured
     shading: float = 1.0  # of its micro-images towards their rims, over that of the first frames
     copy: bool = False  # to the last bit the image of the frame before
+    recognised: int | None = None  # keyframe whose place it shows; often known after the run alone
 
     def again(self, index: int, time: float, seconds: dict[str, float]) -> FrameReport:
         """Of a copy of its image."""
-        at = replace(self, index=index, time=time, seconds=seconds, copy=True)
+        at = replace(self, index=index, time=time, seconds=seconds, copy=True, recognised=None)
         return replace(at, status="ok", mapping=None, measured=float("nan"))
 
     @property

@@ -21,6 +21,7 @@ from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import InputError, OutputError, PrismError
 from prism_vo.interruption import uninterrupted
 from prism_vo.odometry import FrameReport, Odometry
+from prism_vo.recognition import mark_recognised
 from prism_vo.results import ResultsFolder
 from prism_vo.shelf import Shelf
 from prism_vo.withdrawal import withdraw
@@ -109,6 +110,7 @@ class KeptRun:
                     self.keeper.save()
                 odometry.finish()
                 withdraw(odometry.map, self.reports)
+                mark_recognised(odometry, self.reports)
                 self.folder.close(odometry, self.reports)
             except OutputError as refusal:
                 if not isinstance(error, OutputError):

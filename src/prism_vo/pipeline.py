@@ -23,21 +23,22 @@ from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
 from prism_vo.datasets.source import FrameSource, closing_notes_of, is_live
-from prism_vo.errors import ArgumentError, ConfigError, DegenerateError, InputError, expect
+from prism_vo.errors import ArgumentError, DegenerateError, InputError, expect
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock, FrameRate
 from prism_vo.interruption import uninterrupted
 from prism_vo.kept_run import KeptRun
+from prism_vo.known_map import check_maps, known_places, map_of
 from prism_vo.lightfield import Decoder
 from prism_vo.linear.one_thread import one_thread
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
-from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
+from prism_vo.map_file import write_map
 from prism_vo.notebook.html import card, path_drawing
 from prism_vo.notices import doubts, focus_notices, lamp_notices, lens_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
-from prism_vo.places.places import KnownPlaces
+from prism_vo.recognition import Recognition, mark_recognised, recognition_of
 from prism_vo.results import check_free
 from prism_vo.sensor import DecodedSensor, Sensor
 from prism_vo.shelf import Shelf
@@ -80,6 +81,7 @@ class RunResult:
     rate: FrameRate
     check: CameraCheck | None  # of the camera file against the images; None: nobody looked
     remarks: tuple[str, ...] = ()  # of the source, after its last frame
+    recognition: Recognition | None = None  # of places seen before; None: nobody looked for them
 
     def __repr__(self) -> str:
         known = f" ± {100 * self.scale_sigma:.2f} %" if np.isfinite(self.scale_sigma) else ""
@@ -108,6 +110,7 @@ class RunResult:
         optics = [] if metric is None else [metric]
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
         return [
+            *self._astray,
             *problems,
             *self.odometry.sensor.remarks(),
             *doubts(self.reports),
@@ -115,6 +118,10 @@ class RunResult:
             *optics,
             *self.remarks,
         ]
+
+    @property
+    def _astray(self) -> list[str]:
+        return [] if self.recognition is None else self.recognition.notices
 
     @property
     def scale_sigma(self) -> float:
@@ -133,9 +140,9 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0: every frame has a pose in one world; 3: some have none, worlds are separate, or something may have drawn
-        poses aside: the scene was covered, images became poor, or came again while the camera went on."""
-        return 3 if self.lost or self.segments > 1 or doubts(self.reports) else 0
+        """0: every frame has a pose in one world; 3: some have none, worlds are separate or another one than that of
+        the map, or something may have drawn poses aside: see ``notices.doubts``."""
+        return 3 if self.lost or self.segments > 1 or self._astray or doubts(self.reports) else 0
 
 
 @one_thread
@@ -172,14 +179,11 @@ def run(
     check_part(0, frames, 1)
     if out is not None:
         check_free(out, force, resume)
-    if known is not None or save_map is not None:
-        _check_recognising(config)
-    if save_map is not None:
-        check_map_target(save_map, force, known, resume)
+    check_maps(config, known, save_map, force, resume)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
     sensor = sensor_for(source.camera, config, source.white, first)
-    stored = None if known is None else _known_map(known, sensor)
+    stored = None if known is None else known_places(known, sensor.view)
     odometry = Odometry(source.camera, config, sensor, threads=threads, known=stored)
     total = _length(source, frames)
     watch = CameraWatch(source.camera, source.white, threads) if check else None
@@ -217,6 +221,7 @@ def run(
     with uninterrupted():
         odometry.finish()
         withdraw(odometry.map, reports)
+        mark_recognised(odometry, reports)
         sensor.rest()
         if kept is not None:
             kept.close(odometry)
@@ -240,43 +245,13 @@ def run(
         clock.rate(),
         None if watch is None else watch.result(),
         closing_notes_of(source),
+        recognition_of(odometry, reports, None if known is None else known.name),
     )
     for sink in sinks:
         sink.on_end(result)
     if kept is not None:
         kept.finish(result.lost, result.segments, result.exit_code)
     return result
-
-
-def _check_recognising(config: Config) -> None:
-    """Maps, to start in or to save, are made of recognisable places: refused before anything is done."""
-    if not VARIANTS[config.variant].measures_depth:
-        raise ConfigError(
-            f"The variant {config.variant} recognises no places, so it can neither use nor save a map."
-        )
-    if not config.loops:
-        raise ConfigError(
-            "A map needs recognised places, which are off by default; add --loops (loops: true)."
-        )
-
-
-def _known_map(path: Path, sensor: Sensor) -> KnownPlaces:
-    stored = read_map(path)
-    check_view(stored, sensor.view, path)
-    return KnownPlaces(stored.keyframes, stored.poses)
-
-
-def map_of(odometry: Odometry) -> StoredMap:
-    """The keyframes of a finished run that hang together with its first one, and those of the map it started in."""
-    places = odometry.places
-    if places is None:
-        raise ConfigError(
-            "Without recognised places (loops: off, or the pinhole variant) there is no map to save."
-        )
-    poses = {**places.loaded, **odometry.map.poses()}
-    first = next((part for part in places.joints.parts(sorted(poses))), [])
-    keyframes = [places.finder.keyframes[k] for k in first if k in places.finder.keyframes]
-    return StoredMap(odometry.view, keyframes, {k.id: poses[k.id] for k in keyframes})
 
 
 def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:
@@ -341,6 +316,8 @@ def run_html(result: RunResult) -> str:
                 f"{1e3 * se3.rmse_t:.2f} mm = {se3.rmse_t_percent:.3f} % of the path, {se3.rmse_r_deg:.3f}°",
             )
         )
+    if result.recognition is not None:
+        rows.append(("places", result.recognition.sentence))
     rows += [("note", notice) for notice in result.notices]
     if result.out is not None:
         rows.append(("results", str(result.out)))

@@ -131,8 +131,8 @@ class ResultsFolder:
         for file in (self._trajectory, self._stats):
             with suppress(OSError):  # what a full disk did not take was said before
                 file.close()
-        if any(is_withdrawn(report) for report in reports):
-            # what was written of them as they came holds no more
+        if any(is_withdrawn(report) or report.recognised is not None for report in reports):
+            # what was written of them as they came holds no more, or not all that is known now
             text = "".join(json.dumps(frame_statistics(report)) + "\n" for report in reports)
             write_text_atomically(self.path / STATS, text)
         if odometry.map.frames:
@@ -191,6 +191,8 @@ def frame_statistics(report: FrameReport) -> dict[str, Any]:
         out["problem"] = report.problem
     if report.copy:
         out["copy"] = True
+    if report.recognised is not None:
+        out["recognised"] = report.recognised
     if is_shaded_otherwise(report.shading):
         out["shading"] = round(report.shading, 3)
     if report.verdict is not None and report.verdict.contradiction is not None:

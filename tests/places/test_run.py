@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +15,15 @@ from decoded_frames import FrameList, black_frame, frame_of
 from smooth_scene import SmoothScene, sideways_poses
 
 from prism_vo import pipeline, se3
+from prism_vo.commands.output import print_summary
 from prism_vo.config import Config
 from prism_vo.errors import ConfigError
+from prism_vo.known_map import map_of
 from prism_vo.map.world import Map
+from prism_vo.output_folder import read_marker
 from prism_vo.pipeline import RunResult
+from prism_vo.report.extremes import EtaExtremes
+from prism_vo.report.page import render_page
 from prism_vo.types import DecodedFrame
 
 COUNT, CAP = 16, 10
@@ -44,6 +51,10 @@ def run(frames: list[DecodedFrame], loops: bool = True, **more: object) -> RunRe
     window = replace(Config().window, keyframes=3)  # so that the first keyframes are long gone
     config = replace(Config(), loops=loops, window=window)
     return pipeline.run(FrameList(frames), config, **more)  # type: ignore[arg-type]
+
+
+def statistics(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "stats.jsonl").read_text().splitlines()]
 
 
 def errors(result: RunResult, which: list[int | None]) -> np.ndarray:
@@ -89,7 +100,73 @@ def test_a_run_starts_in_the_map_of_another(frames: list[DecodedFrame], tmp_path
     for time, pose in second.trajectory:
         same = first.trajectory.poses[12 - round(time / 0.1)]
         assert np.linalg.norm(pose[:3, 3] - same[:3, 3]) < 0.002
-    assert len(pipeline.map_of(second.odometry).keyframes) > len(pipeline.map_of(first.odometry).keyframes)
+    assert len(map_of(second.odometry).keyframes) > len(map_of(first.odometry).keyframes)
+
+
+def test_what_was_recognised_is_said(
+    capped: tuple[list[DecodedFrame], list[int | None]],
+    frames: list[DecodedFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """How many places were seen again, in the result, and at each frame of stats.jsonl which keyframe it shows."""
+    monkeypatch.setattr("prism_vo.tracking.tracker.whole_turn", lambda *_: [])
+    result = run(capped[0], out=tmp_path / "run")
+    seen = result.recognition
+    assert seen is not None and seen.map_words is None and not seen.notices
+    assert seen.place_words.startswith(f"{len(seen.places)} recognised, ")
+    place = next(p for p in seen.places if p.frame == COUNT + CAP)
+    assert not place.in_map and place.keyframe < COUNT
+    marked = {
+        line["frame"]: line["recognised"] for line in statistics(tmp_path / "run") if "recognised" in line
+    }
+    assert marked == {p.frame: p.keyframe for p in seen.places}
+    along = run(frames).recognition
+    assert along is not None and along.place_words == "none recognised"
+    assert run(frames, loops=False).recognition is None
+
+
+def test_whether_the_map_was_recognised_is_said(
+    frames: list[DecodedFrame], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wall.map"
+    run(frames, save_map=file)
+    inside = run([at(frames[p], k) for k, p in enumerate(range(12, 4, -1))], known=file, out=tmp_path / "in")
+    assert inside.recognition is not None and inside.recognition.map_frame == 0 and inside.exit_code == 0
+    assert inside.recognition.map_words == "map wall.map: recognised at frame 0"
+    assert statistics(tmp_path / "in")[0]["recognised"] == inside.recognition.places[0].keyframe
+    other = SmoothScene.build(5, finest=0.02)
+    elsewhere = [frame_of(k, *other.image(MINI, pose)) for k, pose in enumerate(POSES[:6])]
+    astray = run(elsewhere, known=file, out=tmp_path / "astray")
+    assert astray.lost == 0 and astray.segments == 1 and astray.exit_code == 3
+    assert read_marker(tmp_path / "astray") is not None
+    assert (read_marker(tmp_path / "astray") or {})["exit_code"] == 3
+    assert any("map wall.map was never recognised: the poses are in a world" in n for n in astray.notices)
+    for result, words in (
+        (inside, "wall.map: recognised at frame 0"),
+        (astray, "wall.map was never recognised"),
+    ):
+        print_summary(result)
+        printed = capsys.readouterr().out
+        assert printed.count(words) == 1 and "places" in printed
+        assert render_page(result, [], EtaExtremes()).count(words) == 1
+        assert words in result._repr_html_()
+
+
+def test_frames_in_other_worlds_than_the_map_are_counted(
+    frames: list[DecodedFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recognised late, and nothing joins what was before."""
+    file = tmp_path / "wall.map"
+    run(frames, save_map=file)
+    other = SmoothScene.build(5, finest=0.02)
+    elsewhere = [frame_of(k, *other.image(MINI, pose)) for k, pose in enumerate(POSES[:4])]
+    back = [at(frames[p], k) for k, p in enumerate(range(12, 4, -1), 4 + CAP)]
+    monkeypatch.setattr("prism_vo.withdrawal.poor_segments", lambda _: [])  # four frames are hardly a map
+    result = run([*elsewhere, *(black_frame(4 + k) for k in range(CAP)), *back], known=file)
+    seen = result.recognition
+    assert seen is not None and seen.map_frame == 4 + CAP and result.exit_code == 3
+    assert seen.map_words == f"map wall.map: recognised at frame {4 + CAP}; 4 frames are in other worlds"
 
 
 def test_a_map_without_places_is_refused(frames: list[DecodedFrame], tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def print_summary(result: RunResult, dense: DenseSink | None = None) -> None:
     table.add_row("map", f"{len(result.odometry.cloud())} points")
     if dense is not None:
         table.add_row("dense map", _dense(dense))
+    for name, words in _recognised(result):
+        table.add_row(name, Text(words))
     m = result.metrics
     if m is not None:
         se3, sim3 = m.se3, m.sim3
@@ -68,6 +70,17 @@ def _states(result: RunResult) -> str:
     unread = len(result.unreadable)
     damaged = f", {unread} of them could not be read" if unread else ""
     return f"{counted(result.lost)} without a pose{damaged}{restarted}"
+
+
+def _recognised(result: RunResult) -> list[tuple[str, str]]:
+    """With --loops: places seen again, and whether the map of --map is the one the poses are in."""
+    seen = result.recognition
+    if seen is None:
+        return []
+    known = (
+        [] if seen.map_words is None or seen.is_astray else [("known map", seen.map_words)]
+    )  # else it is a note
+    return [*known, ("places", seen.place_words)]
 
 
 def _dense(dense: DenseSink) -> Text:

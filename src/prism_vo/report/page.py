@@ -54,6 +54,7 @@ def render_page(
         scales=_scales(),
         eta=eta_over_time(result, extremes),
         states=_states(result),
+        recognised=None if result.recognition is None else result.recognition.sentence,
         notices=result.notices,
         check=[] if result.check is None else [*check_rows(result.check), *agreement_rows(result.reports)],
         unreadable=result.unreadable[:MOST_UNREADABLE],

@@ -36,7 +36,7 @@ class JsonLog:
 
     def on_end(self, result: RunResult) -> None:
         """Print what the run came to."""
-        m, out = result.metrics, result.out
+        m, out, seen = result.metrics, result.out, result.recognition
         errors = (
             None
             if m is None
@@ -52,6 +52,8 @@ class JsonLog:
                 "frames_per_second": result.rate.per_second,
                 "out": None if out is None else str(out),
                 "errors": errors,
+                "places": None if seen is None else len(seen.places),
+                **({} if seen is None or seen.map_name is None else {"map_recognised_at": seen.map_frame}),
             }
         )
 
