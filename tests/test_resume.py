@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,14 +16,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import yaml
 
 from prism_vo.checkpoint import keeper
 from prism_vo.checkpoint.file import CHECKPOINT, write_checkpoint
 from prism_vo.checkpoint.pickling import from_bytes, to_bytes
 from prism_vo.cli import main
+from prism_vo.commands.call import Call
 from prism_vo.config import Config
 from prism_vo.datasets import open_sequence
 from prism_vo.errors import InputError, OutputError
+from prism_vo.export.finished_run import FinishedRun
 from prism_vo.output_folder import MARKER, OutputFolder, read_marker
 from prism_vo.pipeline import run
 from prism_vo.report.sink import ReportSink
@@ -106,6 +110,46 @@ def test_other_settings_do_not_go_on(recording: Path, tmp_path: Path) -> None:
         run(open_sequence(recording), None, out, progress=Interrupt(2, KeyboardInterrupt()))
     with pytest.raises(InputError, match="another recording or with other settings"):
         run(open_sequence(recording), Config(seed=3), out, resume=True)
+
+
+def test_a_recording_that_has_moved_goes_on(recording: Path, tmp_path: Path) -> None:
+    """Another folder with another name; what is recorded is the same."""
+    first, moved = tmp_path / "walk", tmp_path / "elsewhere" / "monday"
+    shutil.copytree(recording, first)
+    run(open_sequence(first), None, tmp_path / "whole")
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        call = Call(first).record()
+        run(open_sequence(first), None, out, progress=Interrupt(5, KeyboardInterrupt()), call=call)
+    moved.parent.mkdir()
+    shutil.move(first, moved)
+    assert main(["run", str(moved), "--resume", str(out), "--no-report", "--quiet"]) == 0
+    assert_same(out, tmp_path / "whole")
+    settings = yaml.safe_load((out / "config.yaml").read_text())
+    assert settings["path"] == str(moved) and settings["sequence"] == "monday"
+    assert FinishedRun.read(out).sequence.name == "monday"
+
+
+@pytest.mark.parametrize("other", ["another image", "fewer frames"])
+def test_another_recording_of_the_same_name_does_not_go_on(
+    recording: Path, tmp_path: Path, other: str
+) -> None:
+    first, second, out = tmp_path / "a" / "walk", tmp_path / "b" / "walk", tmp_path / "out"
+    shutil.copytree(recording, first)
+    shutil.copytree(recording, second)
+    images = sorted((second / "raw").iterdir())
+    if other == "fewer frames":
+        images[-1].unlink()
+        lines = (second / "times.txt").read_text().splitlines(keepends=True)
+        (second / "times.txt").write_text("".join(lines[:-1]))
+    else:
+        shutil.copy(images[3], images[0])
+    with pytest.raises(KeyboardInterrupt):
+        run(open_sequence(first), None, out, progress=Interrupt(2, KeyboardInterrupt()))
+    before = (out / CHECKPOINT).read_bytes()
+    with pytest.raises(InputError, match="another recording or with other settings"):
+        run(open_sequence(second), None, out, resume=True)
+    assert (out / CHECKPOINT).read_bytes() == before
 
 
 def test_killed_and_gone_on_with(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

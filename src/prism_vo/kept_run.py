@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prism_vo.checkpoint.file import CHECKPOINT
 from prism_vo.checkpoint.keeper import Keeper, stored_run
 from prism_vo.checkpoint.records import RecordFile
 from prism_vo.config_file import config_to_dict
-from prism_vo.datasets.reading import frame_finder
+from prism_vo.datasets.reading import Indexed, frame_finder
 from prism_vo.datasets.selection import SequencePart
 from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import InputError, OutputError, PrismError
@@ -24,6 +26,7 @@ from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.recognition import mark_recognised
 from prism_vo.results import ResultsFolder
 from prism_vo.shelf import Shelf
+from prism_vo.types import InputFrame
 from prism_vo.withdrawal import withdraw
 
 
@@ -41,6 +44,7 @@ class KeptRun:
         cls,
         out: Path,
         source: FrameSource,
+        first: InputFrame,
         total: int | None,
         odometry: Odometry,
         parts: Sequence[object],
@@ -48,14 +52,14 @@ class KeptRun:
         resume: bool,
         call: dict[str, Any] | None,
     ) -> KeptRun:
-        """A new folder, or the state of an unfinished run put back."""
+        """A new folder, or the state of an unfinished run put back; ``first``: the first frame that can be used."""
         finder = frame_finder(source)
         indices = source.indices if isinstance(source, SequencePart) else None
-        facts = {"identity": _identity(source, odometry), "call": call}
+        facts = {"identity": _identity(source, first, odometry), "call": call}
         keeper = None if finder is None else Keeper(out, facts, odometry, parts)
         stored = stored_run(out) if resume else None
+        path = getattr(source.whole if isinstance(source, SequencePart) else source, "path", None)
         if stored is None or keeper is None or finder is None:
-            path = getattr(source.whole if isinstance(source, SequencePart) else source, "path", None)
             folder = ResultsFolder(
                 out, source.name, total, odometry.config, force or resume, indices, source=path
             )
@@ -70,7 +74,9 @@ class KeptRun:
             )
         old = RecordFile(out, header.get("records", {})) if state else None
         reports = Shelf() if old is None else keeper.restore(state, finder, old)
-        folder = ResultsFolder(out, source.name, total, odometry.config, False, indices, done=reports)
+        folder = ResultsFolder(
+            out, source.name, total, odometry.config, False, indices, done=reports, source=path
+        )
         # from here on nobody else writes in the folder
         if old is not None:
             old.cut()
@@ -152,10 +158,14 @@ class KeptRun:
         self.folder.release()
 
 
-def _identity(source: FrameSource, odometry: Odometry) -> str:
-    """Changes with the recording's name, its camera, the part taken of it, and the settings."""
+def _identity(source: FrameSource, first: InputFrame, odometry: Odometry) -> str:
+    """Changes with what is recorded, its camera, the part taken of it, and the settings; not with where it lies or what
+    its folder is called."""
+    whole = source.whole if isinstance(source, SequencePart) else source
     facts = {
-        "name": source.name,
+        "first frame": [first.index, first.time, first.image.shape, str(first.image.dtype)],
+        "image": hashlib.sha256(np.ascontiguousarray(first.image).tobytes()).hexdigest(),
+        "frames": len(whole) if isinstance(whole, Indexed) else None,  # a folder that grows has more by now
         "camera": source.camera.calibration.model_dump(mode="json"),
         "first": source.indices.start if isinstance(source, SequencePart) else 0,
         "stride": source.indices.step if isinstance(source, SequencePart) else 1,

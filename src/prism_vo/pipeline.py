@@ -191,7 +191,7 @@ def run(
     kept = (
         None
         if out is None
-        else KeptRun.begin(out, source, total, odometry, (watch, *sinks), force, resume, call)
+        else KeptRun.begin(out, source, first, total, odometry, (watch, *sinks), force, resume, call)
     )
     reports: Shelf[FrameReport] = Shelf() if kept is None else kept.reports
     waiting: Iterator[SourceFrame] = chain(unreadable, [first], incoming)

@@ -23,6 +23,7 @@ from prism_vo.optics.calibration import save_calibration
 from prism_vo.output_folder import OutputFolder, check_folder
 from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
 from prism_vo.withdrawal import is_withdrawn
+from prism_vo.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from prism_vo.odometry import FrameReport, Odometry
@@ -82,6 +83,8 @@ class ResultsFolder:
         self._segment = 0  # of the last pose
         if done is None:
             self._begin(name, frames, config, part, source)
+        elif source is not None:
+            self._find_again(name, source)
         self._folder.mark("running")
         self._trajectory, self._stats = self._open(TRAJECTORY), self._open(STATS)
         self._write(self._trajectory, HEADERS["tum"] + "\n")
@@ -104,6 +107,17 @@ class ResultsFolder:
             "settings": config_to_dict(config),
         }
         write_text_atomically(self.path / SETTINGS, yaml.safe_dump(settings, sort_keys=False))
+
+    def _find_again(self, name: str, source: Path) -> None:
+        """A recording that was moved lies elsewhere now, which exports want to know."""
+        file = self.path / SETTINGS
+        settings = read_yaml(file) if file.is_file() else None
+        if not isinstance(settings, dict):
+            return
+        before = settings.get("path")
+        if not isinstance(before, str) or not Path(before).exists() or not Path(before).samefile(source):
+            moved = {**settings, "sequence": name, "path": str(source.absolute())}
+            write_text_atomically(file, yaml.safe_dump(moved, sort_keys=False))
 
     def _open(self, name: str) -> TextIO:
         path = self.path / name
