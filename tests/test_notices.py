@@ -15,11 +15,13 @@ from prism_vo.notices import (
     focus_notices,
     lamp_notices,
     lens_notices,
+    no_pose_notices,
     shading_notices,
 )
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.simulate import preset_camera
+from prism_vo.tracking.depth_shares import NO_DEPTH
 from prism_vo.window.agreement import DepthAgreement
 from prism_vo.window.report import FocusReport, LensReport
 
@@ -119,6 +121,25 @@ def test_a_few_covered_frames_far_apart_are_nothing_to_speak_of() -> None:
     assert covered_notices(covered_at()) == []  # type: ignore[arg-type]
     assert covered_notices(covered_at(*range(20, 27))) == []  # type: ignore[arg-type]
     assert covered_notices(covered_at(*range(0, 100, 5))) == []  # type: ignore[arg-type]
+
+
+def lost(reason: str | None, problem: str | None = None) -> SimpleNamespace:
+    verdict = None if reason is None else SimpleNamespace(contradiction=reason)
+    return SimpleNamespace(status="lost", verdict=verdict, problem=problem)
+
+
+def test_without_any_pose_the_commonest_reason_is_said() -> None:
+    seen = [
+        lost(NO_DEPTH),
+        lost("Something else."),
+        lost(NO_DEPTH),
+        lost(None, "a.png: is empty."),
+        lost(None),
+    ]
+    (sentence,) = no_pose_notices(seen)  # type: ignore[arg-type]
+    assert f"In 2 of 5 frames: {NO_DEPTH}" in sentence and "prism-vo info" in sentence
+    assert no_pose_notices([*seen, SimpleNamespace(status="ok")]) == []  # type: ignore[list-item]
+    assert len(no_pose_notices([lost(None)])) == 1 and no_pose_notices([]) == []  # type: ignore[list-item]
 
 
 def shaded_at(shading: float, *numbers: int, status: str = "ok") -> list[SimpleNamespace]:

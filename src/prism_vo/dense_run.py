@@ -21,7 +21,7 @@ from prism_vo.optics.calibration import Calibration, load_calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.focus import FocusModel
 from prism_vo.pipeline import sensor_for
-from prism_vo.results import KEYFRAMES, MAP, MESH, MESH_GLB, REFINED_CAMERA, SETTINGS
+from prism_vo.results import KEYFRAMES, MAP, MESH, MESH_GLB, REFINED_CAMERA, SETTINGS, is_without_poses
 from prism_vo.trajectory import read_trajectory
 from prism_vo.variants import VARIANTS
 from prism_vo.yaml_files import read_yaml
@@ -120,6 +120,10 @@ class FinishedRun:
         """Refuse a folder that holds no finished run."""
         for name in (KEYFRAMES, SETTINGS):
             if not (folder / name).is_file():
+                if is_without_poses(folder):
+                    raise InputError(
+                        f"{folder}: no frame of this run has a pose, so there is nothing to make a map of."
+                    )
                 raise InputError(
                     f"{folder}: has no {name}; give the results folder of a finished prism-vo run."
                 )

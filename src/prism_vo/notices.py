@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -206,6 +207,20 @@ def withdrawn_notices(reports: Iterable[FrameReport]) -> list[str]:
             "keyframes, or depths that contradict parallax (out of focus, fog, uneven light?): no pose is known."
         )
     return sentences
+
+
+def no_pose_notices(reports: Iterable[FrameReport]) -> list[str]:
+    """A sentence if no frame has a pose: what was wrong with most of them, and what to look at."""
+    reports = list(reports)
+    if not reports or any(report.status != "lost" for report in reports):
+        return []
+    why = [report.problem or (report.verdict and report.verdict.contradiction) for report in reports]
+    reasons = Counter(reason for reason in why if reason)
+    look = "Look at the images (light, sharpness, distance); prism-vo info checks whether the camera file fits them."
+    if not reasons:
+        return [f"No frame has a pose. {look}"]
+    reason, count = reasons.most_common(1)[0]
+    return [f"No frame has a pose. In {count} of {len(reports)} frames: {reason} {look}"]
 
 
 def lamp_notices(banded: int, frames: int) -> list[str]:

@@ -34,7 +34,7 @@ from prism_vo.linear.one_thread import one_thread
 from prism_vo.loading import Loaded, first_readable, focused_frames, nothing_usable
 from prism_vo.map_file import write_map
 from prism_vo.notebook.html import card, path_drawing
-from prism_vo.notices import doubts, focus_notices, lamp_notices, lens_notices
+from prism_vo.notices import doubts, focus_notices, lamp_notices, lens_notices, no_pose_notices
 from prism_vo.odometry import FrameReport, Odometry
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.nominal import metric_notice
@@ -111,6 +111,7 @@ class RunResult:
         optics += [*focus_notices(self.reports, camera), *lens_notices(self.reports, camera)]
         return [
             *self._astray,
+            *no_pose_notices(self.reports),
             *problems,
             *self.odometry.sensor.remarks(),
             *doubts(self.reports),

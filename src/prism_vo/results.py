@@ -20,7 +20,7 @@ from prism_vo.config import Config
 from prism_vo.config_file import config_to_dict
 from prism_vo.lightfield.grid_watch import is_shaded_otherwise
 from prism_vo.optics.calibration import save_calibration
-from prism_vo.output_folder import OutputFolder, check_folder
+from prism_vo.output_folder import OutputFolder, check_folder, read_marker
 from prism_vo.trajectory import HEADERS, Trajectory, segment_line, tum_line, write_trajectory
 from prism_vo.withdrawal import is_withdrawn
 from prism_vo.yaml_files import read_yaml
@@ -179,6 +179,14 @@ def covariance_lines(odometry: Odometry) -> str:
 def check_free(path: Path, force: bool, resume: bool = False) -> None:
     """Refuse a folder that holds anything, unless it may be overwritten or is to be continued."""
     check_folder(path, "run", force, resume)
+
+
+def is_without_poses(folder: Path) -> bool:
+    """Whether it is of a run that came to its end without a single pose: it has no keyframes and no points."""
+    marker = read_marker(folder)
+    if marker is None or marker.get("state") != "finished":
+        return False
+    return bool(marker.get("frames")) and marker.get("lost") == marker.get("frames")
 
 
 def quality_table(reports: Iterable[FrameReport], trajectory: Trajectory) -> str:

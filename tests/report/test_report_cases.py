@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import chromium
 import numpy as np
 import pytest
 from markupsafe import escape
@@ -18,8 +19,11 @@ from prism_vo import pipeline
 from prism_vo.cli import main
 from prism_vo.config import Config, TrackConfig
 from prism_vo.datasets import Sequence, open_sequence
+from prism_vo.following import NO_TEXTURE
 from prism_vo.optics.calibration import load_calibration, save_calibration
 from prism_vo.optics.nominal import metric_notice
+from prism_vo.report.extremes import EtaExtremes
+from prism_vo.report.page import render_page
 from prism_vo.report.sink import ReportSink
 from prism_vo.types import RawFrame
 
@@ -70,6 +74,53 @@ def test_without_truth_and_with_lost_frames(recording: Path, tmp_path: Path) -> 
     assert f"lost ({result.lost})" in text
     assert sum(len(part) for part in data["scene"]["path"]) == 10 - result.lost
     assert len(data["scene"]["path"]) == result.segments
+
+
+@pytest.fixture(scope="module")
+def dark(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pipeline.RunResult]:
+    """Results and report of a run under a lens cap."""
+    out = tmp_path_factory.mktemp("dark") / "results"
+    _, data, result = report(Changed(open_sequence(recording), tuple(range(12))), out, Config(), 6)
+    assert data["scene"] is None
+    return out, result
+
+
+def test_without_any_pose_the_reason_is_said_in_place_of_an_empty_view(
+    dark: tuple[Path, pipeline.RunResult],
+) -> None:
+    out, result = dark
+    (notice,) = (n for n in result.notices if n.startswith("No frame has a pose."))
+    assert f"In 6 of 6 frames: {NO_TEXTURE}" in notice and "prism-vo info" in notice
+    text = (out / "report.html").read_text(encoding="utf-8")
+    assert "there is no path and no map to show" in text and '<canvas id="space"' not in text
+    assert "frames lost, 0 segments<" in text and str(escape(notice)) in text
+
+
+@pytest.mark.parametrize("command", [["export", "--as", "tum", "--out", "path.txt"], ["dense"], ["refine"]])
+def test_without_any_pose_nothing_can_be_made_of_a_run_and_resuming_is_no_help(
+    dark: tuple[Path, pipeline.RunResult], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command[0], str(dark[0]), *command[1:]]) == 2
+    error = capsys.readouterr().err
+    assert "no frame of this run has a pose" in error and "--resume" not in error
+    assert not (dark[0] / "refined").exists()
+
+
+@pytest.mark.skipif(chromium.EXECUTABLE is None, reason="no Chromium on this machine (apt install chromium)")
+def test_without_any_pose_the_page_works(dark: tuple[Path, pipeline.RunResult], tmp_path: Path) -> None:
+    look = "document.getElementById('theme').click(); return document.documentElement.dataset.ready;"
+    found, errors, _ = chromium.probe(dark[0] / "report.html", look, tmp_path)
+    assert found == "yes" and errors == []
+
+
+def test_points_of_several_segments_are_called_so(
+    reported: pipeline.RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The headline counts those of the one that is shown."""
+    page = render_page(reported, [], EtaExtremes())
+    assert "points of the odometry<" in page and "frames lost, 1 segment<" in page
+    monkeypatch.setattr(pipeline.RunResult, "segments", 2)
+    assert "points of the odometry, in 2 segments<" in render_page(reported, [], EtaExtremes())
 
 
 def test_pinhole_variant_has_no_depth_pictures_but_a_report(recording: Path, tmp_path: Path) -> None:

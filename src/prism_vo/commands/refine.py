@@ -46,11 +46,15 @@ def refine(
     from prism_vo.errors import InputError
     from prism_vo.optics.calibration import save_calibration
     from prism_vo.output_folder import OutputFolder, check_folder
-    from prism_vo.results import KEYFRAMES, POINTS, TRAJECTORY
+    from prism_vo.results import KEYFRAMES, POINTS, TRAJECTORY, is_without_poses
     from prism_vo.trajectory import read_trajectory, write_trajectory
 
     for name in (TRAJECTORY, KEYFRAMES):
         if not (results / name).is_file():
+            if is_without_poses(results):
+                raise InputError(
+                    f"{results}: no frame of this run has a pose, so there is nothing to refine."
+                )
             raise InputError(f"{results}: has no {name}; give the results folder of a finished prism-vo run.")
     folder = out if out is not None else results / "refined"
     check_folder(folder, "refine", force)

@@ -18,7 +18,16 @@ from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.errors import InputError
 from prism_vo.optics.calibration import load_calibration
 from prism_vo.optics.camera import PlenopticCamera
-from prism_vo.results import COVARIANCES, KEYFRAMES, MAP, POINTS, REFINED_CAMERA, SETTINGS, TRAJECTORY
+from prism_vo.results import (
+    COVARIANCES,
+    KEYFRAMES,
+    MAP,
+    POINTS,
+    REFINED_CAMERA,
+    SETTINGS,
+    TRAJECTORY,
+    is_without_poses,
+)
 from prism_vo.trajectory import Trajectory, read_trajectory
 from prism_vo.types import InputFrame
 from prism_vo.yaml_files import read_yaml
@@ -50,6 +59,10 @@ class FinishedRun:
             raise InputError(f"{folder}: holds no results; name a folder that `prism-vo run` wrote.")
         for name in (KEYFRAMES, POINTS):
             if not (folder / name).is_file():
+                if is_without_poses(folder):
+                    raise InputError(
+                        f"{folder}: no frame of this run has a pose; there is nothing to export (its report says why)."
+                    )
                 raise InputError(
                     f"{folder}: has no {name}; the run is not finished (prism-vo run --resume {folder})."
                 )

@@ -63,7 +63,10 @@ def render_page(
         curves=curves(result),
         settings=yaml.safe_dump(config_to_dict(config), sort_keys=False),
         camera=yaml.safe_dump(camera.model_dump(mode="json"), sort_keys=False),
-        data={"scene": scene_json(result, own, dense), "keyframes": keyframes},
+        data={
+            "scene": scene_json(result, own, dense) if len(result.trajectory) else None,  # nothing to draw
+            "keyframes": keyframes,
+        },
     )
 
 
@@ -97,11 +100,12 @@ def _other_worlds(result: RunResult) -> str:
 
 def _tiles(result: RunResult, own: AlignedError | None, dense: DenseMap | None) -> list[Tile]:
     rate = result.rate.per_second
-    parts = f"{result.segments} segment{'s' if result.segments > 1 else ''}"
+    parts = f"{result.segments} segment{'' if result.segments == 1 else 's'}"
+    apart = f", in {parts}" if result.segments > 1 else ""  # the view, and its words, show one of them
     tiles = [
         Tile(f"{len(result.reports)}", f"frames, {len(result.odometry.map.T_view_world)} keyframes"),
         Tile(f"{result.trajectory.length:.2f} m", "estimated path"),
-        Tile(f"{len(result.odometry.cloud()):,}", "points of the odometry"),
+        Tile(f"{len(result.odometry.cloud()):,}", f"points of the odometry{apart}"),
         *([] if dense is None else [_dense_tile(dense)]),
         Tile("–" if rate is None else f"{rate:.1f} / s", "frames, compiling left out"),
         Tile(f"{result.lost}", f"frames lost, {parts}"),

@@ -41,7 +41,6 @@ def scene_json(
     cloud = shown_cloud(result) if dense is None else dense.cloud
     points = cloud.points.astype(np.float64)
     path = trajectory.positions
-    path = path if len(path) else np.zeros((1, 3))  # every frame was lost
     truth = truth_in_estimate(result.truth, alignment)
     centre, radius, floor = _extent(points, path)
     view = result.odometry.view

@@ -5,17 +5,20 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement, $ = (id) => document.getElementById(id);
 
-  const viewer = window.prismViewer = new Viewer($("space"), data.scene);
-  new Ruler(viewer, $("ruler"), $("measure"));
-  document.addEventListener("themechange", () => viewer.draw());
-  document.querySelectorAll("[data-show]").forEach((button) => button.addEventListener("click", () => {
-    const name = button.dataset.show;
-    viewer.show[name] = !viewer.show[name];
-    button.setAttribute("aria-pressed", viewer.show[name]);
-    viewer.redraw();
-  }));
-  document.querySelectorAll("[data-view]").forEach((button) => button.addEventListener("click", () => viewer.reset(button.dataset.view)));
-  $("coloring").addEventListener("change", (e) => { viewer.coloring = e.target.value; viewer.redraw(); });
+  function showScene() {
+    const viewer = window.prismViewer = new Viewer($("space"), data.scene);
+    new Ruler(viewer, $("ruler"), $("measure"));
+    document.addEventListener("themechange", () => viewer.draw());
+    document.querySelectorAll("[data-show]").forEach((button) => button.addEventListener("click", () => {
+      const name = button.dataset.show;
+      viewer.show[name] = !viewer.show[name];
+      button.setAttribute("aria-pressed", viewer.show[name]);
+      viewer.redraw();
+    }));
+    document.querySelectorAll("[data-view]").forEach((button) => button.addEventListener("click", () => viewer.reset(button.dataset.view)));
+    $("coloring").addEventListener("change", (e) => { viewer.coloring = e.target.value; viewer.redraw(); });
+  }
+  if (data.scene) showScene(); // without a pose there is nothing to draw
 
   const slider = $("slider");
   function showKeyframe() {
