@@ -7,14 +7,16 @@ import inspect
 import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter
 
+from prism_vo.bounded.files import shown
 from prism_vo.config import Config
 from prism_vo.config_ranges import range_of
-from prism_vo.errors import ConfigError
+from prism_vo.errors import ArgumentError, ConfigError
 from prism_vo.yaml_files import read_yaml, unknown_key, validate_json
 
 LONG = 10**12  # whole numbers beyond are rounded in messages
@@ -38,16 +40,50 @@ def config_from_dict(data: Any, path: Path) -> Config:
 
 
 def check_config(config: Any, source: str = "settings", prefix: str = "") -> None:
-    """Refuse numbers outside the range of their setting."""
+    """Refuse values of another kind than their setting, and numbers outside its range."""
+    check_kinds(config, source, prefix)
     for f in fields(config):
         value, name = getattr(config, f.name), f"{prefix}{f.name}"
         if is_dataclass(value):
             check_config(value, source, f"{name}.")
         elif isinstance(value, float | int) and not isinstance(value, bool) and value not in range_of(name):
-            shown = f"{value:.6g}" if isinstance(value, float) or abs(value) > LONG else str(value)
+            number = f"{value:.6g}" if isinstance(value, float) or abs(value) > LONG else str(value)
             raise ConfigError(
-                f"{source}: key {name!r}: {shown} is out of range; it goes from {range_of(name)}."
+                f"{source}: key {name!r}: {number} is out of range; it goes from {range_of(name)}."
             )
+
+
+def check_kinds(config: Any, source: str = "settings", prefix: str = "") -> None:
+    """Refuse values of another kind than their setting, which Python takes."""
+    hints = get_type_hints(type(config))
+    for f in fields(config):
+        value, name, kind = getattr(config, f.name), f"{prefix}{f.name}", hints[f.name]
+        if not _is_of(value, kind):
+            raise ArgumentError(f"{source}: key {name!r}: must be {_named(kind)}, not {shown(str(value))}.")
+        if is_dataclass(value):
+            check_kinds(value, source, f"{name}.")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is what an annotation says; whole numbers are numbers, truth values are not."""
+    choices = get_args(kind)
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in choices
+    if choices:
+        return any(_is_of(value, choice) for choice in choices)
+    wanted = (int, float) if kind is float else kind
+    return isinstance(value, wanted) and isinstance(value, bool) is (kind is bool)
+
+
+def _named(kind: Any) -> str:
+    """An annotation in words."""
+    choices = get_args(kind)
+    if get_origin(kind) is Literal:
+        return " or ".join(choices)
+    if choices:
+        return " or ".join(_named(choice) for choice in choices)
+    words = {int: "a whole number", float: "a number", bool: "True or False", NoneType: "None"}
+    return words.get(kind, f"a {kind.__name__}")
 
 
 def config_to_dict(config: Any) -> dict[str, Any]:

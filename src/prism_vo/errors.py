@@ -42,3 +42,9 @@ def expect(value: object, kinds: type | tuple[type, ...], name: str, hint: str =
         wanted = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         advice = f"; {hint}" if hint else ""
         raise ArgumentError(f"{name} must be a {wanted}, not a {type(value).__name__}{advice}.")
+
+
+def expect_whole(value: object, name: str) -> None:
+    """Refuse an argument that is no whole number, of Python or of NumPy."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"{name} must be a whole number, not a {type(value).__name__}.")

@@ -19,6 +19,7 @@ from prism_vo.arrays import Array
 from prism_vo.beginning import Beginning, Fit
 from prism_vo.cloud import PointCloud
 from prism_vo.config import Config
+from prism_vo.config_file import check_config
 from prism_vo.copies import is_copy
 from prism_vo.errors import ConfigError, expect
 from prism_vo.following import Following, Tools
@@ -65,6 +66,7 @@ class Odometry:
         expect(camera, PlenopticCamera, "camera", LOADING)
         expect(config, (Config, NoneType), "config", "settings are named: Config(variant='full')")
         self.camera, self.config = camera, config or Config()
+        check_config(self.config)
         self.variant = VARIANTS[self.config.variant]
         self.sensor: Sensor = sensor or Decoder(camera, self.config.decode, white=white)
         self.view = self.sensor.view

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from prism_vo.calibrate.check import CameraCheck
 from prism_vo.calibrate.watch import CameraWatch
 from prism_vo.config import Config
+from prism_vo.config_file import check_config
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
@@ -160,8 +161,8 @@ def run(
     check: bool = False,
     resume: bool = False,
     call: dict[str, Any] | None = None,
-    known: Path | None = None,
-    save_map: Path | None = None,
+    known: Path | str | None = None,
+    save_map: Path | str | None = None,
 ) -> RunResult:
     """Run the odometry over a recording (or its path), a growing folder or a :class:`Stream` of frames from anywhere.
 
@@ -170,14 +171,14 @@ def run(
     unfinished run of the same recording and settings was ended; ``call``: what to note in its checkpoint.
     ``known``: a map to start in; ``save_map``: where to write that of this run, with what was known before.
     """
+    _check_arguments(config, sinks, progress, frames)
+    config, out = config or Config(), _path(out, "out")
+    known, save_map = _path(known, "known"), _path(save_map, "save_map")
     source = open_sequence(source) if isinstance(source, str | Path) else source
     if not hasattr(source, "camera"):
         raise ArgumentError(
             f"source must be a recording, its path or a Stream(frames, camera), not a {type(source).__name__}."
         )
-    expect(config, (Config, NoneType), "config", "settings are named: Config(variant='full')")
-    config, out = config or Config(), None if out is None else Path(out)
-    check_part(0, frames, 1)
     if out is not None:
         check_free(out, force, resume)
     check_maps(config, known, save_map, force, resume)
@@ -253,6 +254,26 @@ def run(
     if kept is not None:
         kept.finish(result.lost, result.segments, result.exit_code)
     return result
+
+
+def _check_arguments(
+    config: Config | None, sinks: Many[object], progress: object, frames: int | None
+) -> None:
+    """Before anything is opened."""
+    expect(config, (Config, NoneType), "config", "settings are named: Config(variant='full')")
+    check_config(config or Config())
+    check_part(0, frames, 1)
+    expect(sinks, Many, "sinks", "a list of sinks")
+    for sink in sinks:
+        if not (callable(getattr(sink, "on_frame", None)) and callable(getattr(sink, "on_end", None))):
+            raise ArgumentError(f"a sink has on_frame and on_end, which a {type(sink).__name__} has not.")
+    if progress is not None and not callable(progress):
+        raise ArgumentError(f"progress must be a function, not a {type(progress).__name__}.")
+
+
+def _path(value: object, name: str) -> Path | None:
+    expect(value, (str, Path, NoneType), name)
+    return Path(value) if isinstance(value, str | Path) else None
 
 
 def _processed(loaded: Loaded, odometry: Odometry) -> FrameReport:

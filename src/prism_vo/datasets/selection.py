@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array
 from prism_vo.datasets.showing import sequence_html, sequence_words
 from prism_vo.datasets.source import Sequence, notes_of
-from prism_vo.errors import ConfigError
+from prism_vo.errors import ConfigError, expect_whole
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import InputFrame
@@ -96,7 +96,11 @@ def part_of(sequence: Sequence, start: int = 0, frames: int | None = None, strid
 
 
 def check_part(start: int, frames: int | None, stride: int) -> None:
-    """Refuse numbers that choose nothing."""
+    """Refuse what are no whole numbers, and numbers that choose nothing."""
+    expect_whole(start, "start")
+    expect_whole(stride, "stride")
+    if frames is not None:
+        expect_whole(frames, "frames")
     if start < 0:
         raise ConfigError(f"start is {start}; frames are counted from 0.")
     if frames is not None and frames < 1:

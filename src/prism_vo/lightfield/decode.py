@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from prism_vo.arrays import Array, Floats, Mask
 from prism_vo.config import DecodeConfig
+from prism_vo.config_file import check_kinds
 from prism_vo.errors import expect
 from prism_vo.lightfield.bands import Bands
 from prism_vo.lightfield.focus import FocusTable
@@ -69,6 +70,7 @@ class Decoder(Sensor):
         expect(camera, PlenopticCamera, "camera", LOADING)
         expect(config, (DecodeConfig, NoneType), "config", "it is the part decode of a Config")
         self.config = config or DecodeConfig()
+        check_kinds(self.config, prefix="decode.")
         self.camera = camera
         self.geometry = StereoGeometry.of(camera, self.config)
         self.view = self.geometry.view  # everything is decoded on it
