@@ -174,6 +174,23 @@ def test_images_without_a_camera_file_take_the_one_that_is_named(recordings: Pat
     assert (tmp_path / "out" / "bare" / "trajectory.txt").is_file()
 
 
+def test_what_is_left_out_of_a_folder_is_said(
+    recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Images whose camera nothing describes, unless it is named."""
+    many, out = tmp_path / "many", tmp_path / "out"
+    (many / "bare").mkdir(parents=True)
+    for path in sorted((recordings / "rec0" / "raw").iterdir())[:2]:
+        (many / "bare" / path.name).write_bytes(path.read_bytes())
+    (many / "rec1").symlink_to(recordings / "rec1")
+    call = ["run-many", str(many), "--out", str(out), "--frames", "2"]
+    assert main(call) == 0
+    said = capsys.readouterr()
+    assert f"left out: {many / 'bare'}: camera.yaml is missing" in said.err and "1/1 rec1: done" in said.out
+    assert main([*call, "--camera", str(recordings / "rec0" / "camera.yaml")]) == 0
+    assert "left out" not in capsys.readouterr().err and (out / "bare" / "trajectory.txt").is_file()
+
+
 def test_a_program_ends_with_the_worker_that_started_it(tmp_path: Path) -> None:
     script = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
     note = tmp_path / "pid"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,6 +88,29 @@ def test_a_focus_that_images_do_not_show_is_named_with_what_hangs_on_it(sigma: f
         model = FocusModel.of(CAMERA.view("central"), CAMERA)
         percent = 100 * abs(model.slopes(0.0).w_infinity) * sigma * 2.0 / KAPPA
         assert "± 40.0 µm" in sentences[0] and f"known to {percent:.0f} % only" in sentences[0]
+
+
+def followed(depth: float, shift: float) -> list[SimpleNamespace]:
+    """Keyframes at some depth whose focus was found to be another one by ``shift`` µm."""
+    seen = reports(0.0)
+    for report in seen:
+        agreement = replace(report.mapping.agreement, median_inv_depth=1.0 / depth)
+        focus = FocusReport(1e-3 * shift, 5e-4, "as it was")
+        report.index, report.mapping = 0, SimpleNamespace(agreement=agreement, focus=focus)
+    return seen
+
+
+def test_what_was_next_to_infinity_is_not_corrected_by_so_many_per_cent() -> None:
+    """The camera file has infinity itself at the distance that is said instead."""
+    (near,) = focus_notices(followed(0.1, -20.0), CAMERA)  # type: ignore[arg-type]
+    assert "distances near 0.1 m are corrected by" in near
+    model = FocusModel.of(CAMERA.view("central"), CAMERA)
+    by_file, true = model.at(0.0), model.at(-0.02)
+    rho_infinity = (1.0 / true.w_infinity - true.alpha) / true.beta
+    at_infinity = 1.0 / float(by_file.inv_depth_from_virtual(rho_infinity))
+    for depth in (0.9 * at_infinity, 1.1 * at_infinity):
+        (far,) = focus_notices(followed(depth, -20.0), CAMERA)  # type: ignore[arg-type]
+        assert "%" not in far and f"would seem to lie {at_infinity:.2g} m away" in far
 
 
 @pytest.mark.parametrize(("found", "said"), [(0.002, False), (0.005, True)])

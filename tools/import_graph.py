@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("following", "withdrawal"),
     ("odometry",),
     ("results", "recognition", "notices", "map_file", "checkpoint", "live", "compile_beside"),
-    ("kept_run", "known_map"),
+    ("kept_run", "known_map", "run_result"),
     ("pipeline",),
     ("dense_run",),
     ("report",),

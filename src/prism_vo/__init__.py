@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from prism_vo.optics.calibration import load_calibration as load_calibration
     from prism_vo.optics.calibration import save_calibration as save_calibration
     from prism_vo.optics.camera import PlenopticCamera as PlenopticCamera
-    from prism_vo.pipeline import RunResult as RunResult
     from prism_vo.pipeline import run as run
+    from prism_vo.run_result import RunResult as RunResult
     from prism_vo.trajectory import Trajectory as Trajectory
     from prism_vo.trajectory import read_trajectory as read_trajectory
     from prism_vo.trajectory import write_trajectory as write_trajectory
@@ -42,7 +42,7 @@ _HOMES = {
     "PointCloud": "prism_vo.cloud",
     "PrismError": "prism_vo.errors",
     "RawFrame": "prism_vo.types",
-    "RunResult": "prism_vo.pipeline",
+    "RunResult": "prism_vo.run_result",
     "Stream": "prism_vo.datasets.source",
     "Trajectory": "prism_vo.trajectory",
     "evaluate_trajectory": "prism_vo.evaluate.metrics",

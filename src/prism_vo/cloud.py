@@ -110,17 +110,7 @@ def read_ply(path: Path | str) -> PointCloud:
     """Read a binary little-endian PLY whose vertices have x, y, z (colour and sigma optional)."""
     expect(path, (str, Path), "path")
     path = Path(path)
-    data = read_bytes(path, _LARGEST_FILE)
-    end = data.find(b"end_header\n", 0, _MAX_HEADER)
-    if not data.startswith(b"ply") or end < 0:
-        raise InputError(f"{path}: not a PLY file.")
-    count, fields = _header(data[:end].decode("ascii", "replace").splitlines(), path)
-    if not {"x", "y", "z"} <= {name for name, _ in fields}:
-        raise InputError(f"{path}: the vertices have no x, y and z.")
-    dtype, start = np.dtype(fields), end + len(b"end_header\n")
-    if len(data) - start < count * dtype.itemsize:
-        raise InputError(f"{path}: the file is cut off; it should hold {count} points.")
-    table = np.frombuffer(data, dtype, count, start)
+    table = _vertices(read_bytes(path, _LARGEST_FILE), path)
     names = table.dtype.names or ()
     colors = (
         np.stack([table[c] for c in _COLORS], -1).astype(np.uint8) if set(_COLORS) <= set(names) else None
@@ -132,6 +122,24 @@ def read_ply(path: Path | str) -> PointCloud:
     )
     points = np.stack([table[axis] for axis in "xyz"], -1).astype(np.float32)
     return PointCloud(points, colors, sigma, keyframe, normals)
+
+
+def check_ply(content: bytes, path: Path) -> None:
+    """Refuse what is no such file, or not the whole of it."""
+    _vertices(content, path)
+
+
+def _vertices(data: bytes, path: Path) -> NDArray[Any]:
+    end = data.find(b"end_header\n", 0, _MAX_HEADER)
+    if not data.startswith(b"ply") or end < 0:
+        raise InputError(f"{path}: not a PLY file.")
+    count, fields = _header(data[:end].decode("ascii", "replace").splitlines(), path)
+    if not {"x", "y", "z"} <= {name for name, _ in fields}:
+        raise InputError(f"{path}: the vertices have no x, y and z.")
+    dtype, start = np.dtype(fields), end + len(b"end_header\n")
+    if len(data) - start < count * dtype.itemsize:
+        raise InputError(f"{path}: the file is cut off; it should hold {count} points.")
+    return np.frombuffer(data, dtype, count, start)
 
 
 def _header(lines: list[str], path: Path) -> tuple[int, list[tuple[str, str]]]:

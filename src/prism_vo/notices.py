@@ -53,10 +53,9 @@ def focus_notices(reports: Iterable[FrameReport], camera: PlenopticCamera) -> li
             when = (
                 f"moved at about frame {index}" if start in changes else "is not the one of the camera file"
             )
-            percent = 100.0 * abs(_change_of_distance(model, before, last.shift, depth))
             sentences.append(
-                f"The focus {when}, by {MICRO * moved:+.1f} ± {MICRO * last.sigma:.1f} µm: distances near "
-                f"{depth:.2g} m are corrected by {percent:.1f} %; camera_refined.yaml has the new focus."
+                f"The focus {when}, by {MICRO * moved:+.1f} ± {MICRO * last.sigma:.1f} µm: "
+                f"{_consequence(model, before, last.shift, depth)}; camera_refined.yaml has the new focus."
             )
         before = last.shift
     return sentences + _vague(model, followed[-1][1], depth)
@@ -231,6 +230,17 @@ def lamp_notices(banded: int, frames: int) -> list[str]:
         "Bands of a flickering lamp wander over the rows: they were taken out, but poses and depth are less sure for "
         "it; expose for a multiple of the lamp's period (10 ms at 50 Hz)."
     ]
+
+
+def _consequence(model: FocusModel, before: float, now: float, depth: float) -> str:
+    """What another focus (shifts in mm) means for distances, in words."""
+    change = abs(_change_of_distance(model, before, now, depth))
+    if change <= 1.0:
+        return f"distances near {depth:.2g} m are corrected by {100.0 * change:.1f} %"
+    # what seemed twice as near and more: per cents of what is next to infinity say nothing
+    old, new = model.at(before), model.at(now)
+    infinity = old.kappa / abs(new.w_infinity - old.w_infinity)
+    return f"without the correction all that is far away would seem to lie {infinity:.2g} m away"
 
 
 def _change_of_distance(model: FocusModel, before: float, now: float, depth: float) -> float:

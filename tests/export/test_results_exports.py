@@ -17,6 +17,7 @@ from prism_vo import se3
 from prism_vo.cli import main
 from prism_vo.cloud import PointCloud, read_ply, write_ply
 from prism_vo.export.finished_run import FinishedRun
+from prism_vo.export.glb import glb_bytes
 from prism_vo.export.pictures import view_of_run
 from prism_vo.optics.calibration import load_calibration, save_calibration
 from prism_vo.pipeline import RunResult
@@ -172,9 +173,11 @@ def test_ply_is_the_map(results: Path, tmp_path: Path) -> None:
 def test_a_dense_map_comes_first(results: Path, tmp_path: Path, form: str, name: str) -> None:
     run, out = tmp_path / "run", tmp_path / f"out.{form}"
     shutil.copytree(results, run)
-    (run / name).write_bytes(b"dense")
+    cloud = PointCloud(np.zeros((3, 3), np.float32))
+    write_ply(cloud, run / "map.ply")
+    (run / "mesh.glb").write_bytes(glb_bytes(cloud, []))
     assert main(["export", str(run), "--as", form, "--out", str(out)]) == 0
-    assert out.read_bytes() == b"dense"
+    assert out.read_bytes() == (run / name).read_bytes()
 
 
 def test_nerfstudio_starts_from_the_dense_map(results: Path, tmp_path: Path) -> None:
@@ -288,6 +291,9 @@ def test_one_world_only_where_a_file_holds_one(
         ("other", "nerfstudio", "not of the images"),
         ("points", "colmap", "names keyframes that"),
         ("form", "dso", "results can be exported as"),
+        ("cut map", "ply", "map.ply: the file is cut off"),
+        ("cut mesh", "glb", "mesh.glb: the file is cut off"),
+        ("no mesh", "glb", "mesh.glb: not a glTF file"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_written(
@@ -317,6 +323,12 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(
     elif change == "points":
         cloud = PointCloud(np.zeros((2, 3), np.float32), keyframe=np.array([0, 99], np.int32))
         write_ply(cloud, run / "points.ply")
+    elif change == "cut map":
+        (run / "map.ply").write_bytes((run / "points.ply").read_bytes()[:-7])
+    elif change == "cut mesh":
+        (run / "mesh.glb").write_bytes(glb_bytes(read_ply(run / "points.ply"), [])[:-7])
+    elif change == "no mesh":
+        (run / "mesh.glb").write_bytes(b"glTF")
     before = sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*"))
     assert main(["export", str(run), "--as", form, "--out", str(out), *more]) == 2
     assert sentence in capsys.readouterr().err

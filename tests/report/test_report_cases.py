@@ -17,6 +17,7 @@ from markupsafe import escape
 
 from prism_vo import pipeline
 from prism_vo.cli import main
+from prism_vo.commands.output import print_summary
 from prism_vo.config import Config, TrackConfig
 from prism_vo.datasets import Sequence, open_sequence
 from prism_vo.following import NO_TEXTURE
@@ -123,6 +124,40 @@ def test_points_of_several_segments_are_called_so(
     assert "points of the odometry, in 2 segments<" in render_page(reported, [], EtaExtremes())
 
 
+def test_lengths_that_are_no_metres_or_doubted_have_no_sigma(
+    reported: pipeline.RunResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> list[bool]:
+        print_summary(reported)
+        printed = " ".join(capsys.readouterr().out.split())
+        page = render_page(reported, [], EtaExtremes())
+        return [
+            "% (scale)" in printed,
+            "scale ±" in page,
+            " ± " in repr(reported),
+            "% (scale)" in reported._repr_html_(),
+        ]
+
+    assert all(said()) and reported.scale_sigma == reported.stated_scale_sigma
+    with monkeypatch.context() as doubted:
+        doubted.setattr("prism_vo.run_result.doubtful_scale", lambda reports: list(reports)[:1])
+        assert not any(said()) and np.isfinite(reported.scale_sigma)
+    with monkeypatch.context() as nominal:
+        nominal.setattr("prism_vo.run_result.is_metric", lambda _: False)
+        assert not any(said())
+
+
+def test_a_camera_that_lacks_its_scale_alone_is_told_how_to_get_it(recording: Path) -> None:
+    camera = load_calibration(recording / "camera.yaml")
+    optics = ("focal_length_mm", "mla_distance_mm", "sensor_distance_mm")
+    guessed = camera.model_copy(update={"nominal": (*optics, "principal_point_px"), "uncertainty": None})
+    measured = camera.model_copy(update={"nominal": optics, "uncertainty": {"w_infinity": 1e-3}})
+    for one, words in ((guessed, "measure them with"), (measured, "everything but the scale")):
+        notice = metric_notice(one)
+        assert notice is not None and words in notice and "Distances are not metric yet" in notice
+        assert ("--distance, --board or --sensor-distance" in notice) == (one is measured)
+
+
 def test_pinhole_variant_has_no_depth_pictures_but_a_report(recording: Path, tmp_path: Path) -> None:
     text, data, _ = report(open_sequence(recording), tmp_path / "r", replace(Config(), variant="pinhole"), 5)
     assert "This run has no depth terms" in text
@@ -150,8 +185,10 @@ def test_nominal_optics_are_said_once_by_run_depth_and_report(
     notice = metric_notice(nominal)
     assert notice is not None and "not metric yet" in notice and "CameraModel.xml" in notice
     assert main(["run", str(folder), "--out", str(out)]) == 0
-    assert " ".join(capsys.readouterr().out.split()).count(notice) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(notice) == 1 and "% (scale)" not in printed
     text = (out / "report.html").read_text(encoding="utf-8")
+    assert "scale ±" not in text
     first_screen = text[: text.index('<canvas id="space"')]
     assert first_screen.count(str(escape(notice))) == 1
     image = str(next((folder / "raw").iterdir()))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,8 +69,20 @@ def segment_share(frames: int) -> float:
     return min(0.5, max(USUAL_SHARE, MIN_SEGMENT_POSES / max(frames, 1)))
 
 
-def recordings_in(folder: Path, suite: str) -> tuple[BenchSequence, ...]:
-    """Every recording directly inside a folder: native ones, and real datasets with a sequence.yaml."""
+def _say_nothing(_: InputError) -> None:
+    """Somebody who does not want to know."""
+
+
+def recordings_in(
+    folder: Path,
+    suite: str,
+    camera: Path | None = None,
+    left_out: Callable[[InputError], None] = _say_nothing,
+) -> tuple[BenchSequence, ...]:
+    """Every recording directly inside a folder: native ones, and real datasets with a sequence.yaml.
+
+    ``camera``: of images without one; ``left_out`` is told why a folder is no recording.
+    """
     from prism_vo.datasets import open_sequence
 
     if not folder.is_dir():
@@ -78,11 +90,11 @@ def recordings_in(folder: Path, suite: str) -> tuple[BenchSequence, ...]:
     found: list[BenchSequence] = []
     for path in sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")):
         try:
-            sequence = open_sequence(path)
+            sequence = open_sequence(path, camera=camera)
         except InputError as error:
             if (path / "sequence.yaml").exists() or (path / "camera.yaml").exists():
                 raise
-            del error  # a folder of something else
+            left_out(error)  # a folder of something else, or images whose camera nothing describes
             continue
         found.append(BenchSequence(path.name, suite, path, len(sequence)))
     if not found:

@@ -115,7 +115,9 @@ def real_recordings(folder: Path, suite: str, only: tuple[str, ...]) -> tuple[Be
 
     if suite == "all":
         raise ConfigError("With --data say which tables suit the recordings: --suite loops or close-range.")
-    found = unique_names(recordings_in(folder, suite))
+    found = unique_names(
+        recordings_in(folder, suite, left_out=lambda why: print(f"left out: {why}", file=sys.stderr))
+    )
     missing = set(only) - {s.name for s in found}
     if missing:
         raise ConfigError(f"{folder}: there is no recording '{min(missing)}'.")

@@ -33,7 +33,8 @@ def print_summary(result: RunResult, dense: DenseSink | None = None) -> None:
     table.add_row("tracking", _states(result))
     for name, words in _problems(result):
         table.add_row(name, Text(words))  # file names may hold what Rich would take for markup
-    scale = f" ± {100 * result.scale_sigma:.2f} % (scale)" if np.isfinite(result.scale_sigma) else ""
+    sigma = result.stated_scale_sigma
+    scale = f" ± {100 * sigma:.2f} % (scale)" if np.isfinite(sigma) else ""
     table.add_row("path", f"{result.trajectory.length:.3f} m{scale}")
     table.add_row("map", f"{len(result.odometry.cloud())} points")
     if dense is not None:

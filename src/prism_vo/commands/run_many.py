@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from prism_vo.commands.quiet import Quiet
 from prism_vo.workers.processes import Workers
 from prism_vo.workers.program import INPUT_ERROR, Ended, call_program
+
+if TYPE_CHECKING:
+    from prism_vo.errors import InputError
 
 LOGS = "logs"
 
@@ -105,6 +109,10 @@ def run_recording(task: Recording, workers: Workers | None) -> Ended:
     return call_program(arguments, log, workers)
 
 
+def _left_out(why: InputError) -> None:
+    print(f"left out: {why}", file=sys.stderr)
+
+
 def _all(paths: tuple[Path, ...], camera: Path | None) -> list[Path]:
     """Recordings as they are named, and those in folders of some; every name once."""
     from prism_vo.bench.plan import recordings_in
@@ -121,7 +129,7 @@ def _all(paths: tuple[Path, ...], camera: Path | None) -> list[Path]:
         except InputError:
             if not path.is_dir() or (path / "camera.yaml").exists() or (path / "sequence.yaml").exists():
                 raise
-            found += [each.path.resolve() for each in recordings_in(path, "runs")]
+            found += [each.path.resolve() for each in recordings_in(path, "runs", camera, _left_out)]
     names = [path.name for path in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

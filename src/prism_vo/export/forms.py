@@ -12,11 +12,11 @@ import numpy as np
 
 from prism_vo.atomic import write_bytes_atomically, write_text_atomically
 from prism_vo.bounded.files import MB, read_bytes
-from prism_vo.cloud import write_ply
+from prism_vo.cloud import check_ply, write_ply
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.export.colmap import Model, write_colmap
 from prism_vo.export.finished_run import FinishedRun
-from prism_vo.export.glb import glb_bytes
+from prism_vo.export.glb import check_glb, glb_bytes
 from prism_vo.export.nerfstudio import write_nerfstudio
 from prism_vo.export.pictures import Picture, pictures
 from prism_vo.export.ros_bag import load_rosbags, write_bag
@@ -99,7 +99,9 @@ def _trajectory(run: FinishedRun, order: Order) -> str:
 def _map(run: FinishedRun, order: Order) -> str:
     dense = run.folder / DENSE[order.form]
     if dense.is_file():
-        write_bytes_atomically(order.out, read_bytes(dense, LARGEST))
+        content = read_bytes(dense, LARGEST)
+        (check_ply if order.form == "ply" else check_glb)(content, dense)
+        write_bytes_atomically(order.out, content)
         return f"the dense {'map' if order.form == 'ply' else 'mesh'} of the run: {order.out}"
     worlds = run.worlds()
     first = worlds[0]

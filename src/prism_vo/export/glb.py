@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.cloud import PointCloud
+from prism_vo.errors import InputError
 
 MAGIC, VERSION, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 2, 0x4E4F534A, 0x004E4942
 FLOAT, UNSIGNED_BYTE = 5126, 5121
@@ -66,6 +68,15 @@ def glb_bytes(cloud: PointCloud, paths: list[Array]) -> bytes:
         line = {"attributes": {"POSITION": buffer.positions(path)}, "mode": LINE_STRIP, "material": 0}
         meshes.append({"name": f"path {number}", "primitives": [line]})
     return _file(buffer, meshes)
+
+
+def check_glb(content: bytes, path: Path) -> None:
+    """Refuse what is no such file, or not the whole of it."""
+    magic, _, length = struct.unpack_from("<III", content) if len(content) >= 12 else (0, 0, 0)
+    if magic != MAGIC:
+        raise InputError(f"{path}: not a glTF file.")
+    if length != len(content):
+        raise InputError(f"{path}: the file is cut off or damaged; it should have {length} bytes.")
 
 
 def _linear(colors: NDArray[np.uint8]) -> NDArray[np.uint8]:

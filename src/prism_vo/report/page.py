@@ -79,7 +79,7 @@ class Tile(NamedTuple):
 
 def sentence(result: RunResult) -> str:
     """What the run came to, in one."""
-    sigma = result.scale_sigma
+    sigma = result.stated_scale_sigma
     scale = f", scale ± {100 * sigma:.2g} %" if np.isfinite(sigma) else ""
     if result.lost == 0:
         tracked = "every frame tracked" if result.segments == 1 else f"{result.segments} separate worlds"
