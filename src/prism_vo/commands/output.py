@@ -78,10 +78,10 @@ def _recognised(result: RunResult) -> list[tuple[str, str]]:
     seen = result.recognition
     if seen is None:
         return []
-    known = (
-        [] if seen.map_words is None or seen.is_astray else [("known map", seen.map_words)]
-    )  # else it is a note
-    return [*known, ("places", seen.place_words)]
+    places = [("places", seen.place_words)]
+    if seen.map_words is None or seen.is_astray:  # a run astray has a note
+        return places
+    return [("known map", seen.map_words.removeprefix("map ")), *places]
 
 
 def _dense(dense: DenseSink) -> Text:
