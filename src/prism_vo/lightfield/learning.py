@@ -82,18 +82,17 @@ class LightLearning:
                 asked = Asked(raw.index, raw.index, False)
             elif not asked.is_due(raw):
                 return
-            self.asked[kind] = asked._replace(
-                newest=raw.index
-            )  # what is known for now serves to look points up
             before = self._light.known.get(kind, ())
-            begun = self._light.begin_with(raw)
+            begun = self._light.begin_with(raw)  # raises for an image of another size, which teaches nothing
+            self.asked[kind] = Asked(
+                asked.first, raw.index, False
+            )  # what is known by now serves to look points up
             if self._learns(raw):
                 self.asked[kind] = self.asked[kind]._replace(is_known=True)
                 return
-            brighter = not self._light.is_measured and (
-                not before or begun.level > BRIGHTER * before[-1].level
-            )
-            self._light.known[kind] = (*before, begun) if brighter or not before else before
+            tells_more = not before or begun.level > BRIGHTER * before[-1].level
+            kept = tells_more and not (before and self._light.is_measured)
+            self._light.known[kind] = (*before, begun) if kept else before
             self._forget(raw)
 
     def _learns(self, raw: RawFrame) -> bool:
