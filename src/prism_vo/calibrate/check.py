@@ -15,7 +15,7 @@ from prism_vo.calibrate.fit import GridFit, fit_grid
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid, GridUncertainError
 from prism_vo.calibrate.lens_classes import LensClassSharpness, lens_type_sharpness
 from prism_vo.calibrate.lens_order import see_lens_order
-from prism_vo.calibrate.micro_image import MicroImageProfile, micro_image_profile
+from prism_vo.calibrate.micro_image import MicroImageProfile, micro_image_profile, rim_beyond_lens
 from prism_vo.calibrate.slopes import SlopeCheck, check_slopes
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
@@ -91,6 +91,9 @@ class CameraCheck:
     def _rim_problem(self) -> str | None:
         if self.grid is None or self.profile is None or self.profile.radius is None:
             return None
+        beyond = rim_beyond_lens(self.profile, self.grid.grid)
+        if beyond is not None:
+            return beyond
         if self.usable_radius < self.profile.radius + RIM_MISFIT * self.grid.grid.pitch:
             return None
         return (
