@@ -124,4 +124,4 @@ def test_info_names_what_was_not_measured(tmp_path: Path, capsys: pytest.Capture
     cv2.imwrite(str(tmp_path / "white.png"), np.zeros_like(images.white))
     assert main(["info", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "!             white image is black" in said and "yes:" not in said
+    assert "white.png: white image is black" in said and "yes:" not in said

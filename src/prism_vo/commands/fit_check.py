@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,8 @@ def check_sequence(sequence: Sequence, images: list[NDArray[Any]]) -> tuple[Came
         return None, ["  does the camera file fit? None of the frames looked at can be read."]
     found = check_camera(sequence.camera, images, sequence.white)
     rows = [f"  {name:<13} {words}" for name, words in check_rows(found)]
+    if found.white_fault is not None and (path := getattr(sequence, "white_path", None)) is not None:
+        found = replace(found, white_fault=f"{path}: {found.white_fault}")
     verdict = [f"  !             {problem}" for problem in found.problems()]
     yes = [f"  yes: {_fits(found)}"]
     return found, [

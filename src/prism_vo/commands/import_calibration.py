@@ -162,7 +162,7 @@ def _optics(
         bent = _distortion(
             grid, size, model.pixel_size_mm * 1e3, f"left out: {model_file} has its own" if own else None
         )
-        return lifcal_optics(model, tf_scale(model.tf_size, size), bent)
+        return lifcal_optics(model, tf_scale(model, size), bent)
     assert sheet is not None
     optics = nominal_optics(
         reading.pitch,
