@@ -148,6 +148,11 @@ def test_info_faults(tmp_path, capsys):
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     folder = write_raw_sequence(tmp_path / "walk", images(1))
     (tmp_path / "empty").mkdir()
+    odd = write_raw_sequence(tmp_path / "odd", images(1))
+    (odd / "camera.yaml").unlink()
+    (odd / "camera.yaml").mkdir()
+    assert main(["run", str(odd), "--out", str(tmp_path / "out")]) == 2
+    assert f"{odd / 'camera.yaml'}: is a folder" in capsys.readouterr().err
     cases = [
         ([str(tmp_path / "x.bin")], "not a sequence, calibration"),
         ([str(folder), "--plot", str(tmp_path / "grid.jpg")], "ending in .png"),
@@ -157,6 +162,7 @@ def test_info_faults(tmp_path, capsys):
         ),
         ([str(folder), "--plot", str(tmp_path / "nowhere" / "grid.png")], "No such file or directory"),
         ([str(tmp_path / "empty")], "the folder is empty"),
+        ([str(odd)], "camera.yaml: is a folder"),
     ]
     for arguments, words in cases:
         assert main(["info", *arguments]) == 2

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from prism_vo.arrays import Array
 from prism_vo.atomic import write_bytes_atomically
-from prism_vo.bounded.files import MB, read_bytes
+from prism_vo.bounded.files import MB, read_bytes, read_part
 from prism_vo.bounded.json_text import parse_json
 from prism_vo.cloud import PointCloud
 from prism_vo.errors import InputError
@@ -29,7 +29,8 @@ from prism_vo.places.keyframe import LARGEST_IMAGE, MOST_POINTS, CompactKeyframe
 from prism_vo.se3 import inverse, transform
 from prism_vo.trajectory import Trajectory
 
-FIRST_LINE = b"prism-vo/map/1\n"
+MAGIC = b"prism-vo/map/"
+FIRST_LINE = MAGIC + b"1\n"
 LARGEST_FILE = 2048 * MB
 LARGEST_HEADER = 64 * MB
 MOST_KEYFRAMES = 20_000
@@ -89,10 +90,15 @@ def write_map(stored: StoredMap, path: Path) -> None:
     write_bytes_atomically(path, b"".join([FIRST_LINE, header, *bodies]))
 
 
+def is_map(path: Path) -> bool:
+    """Whether a file begins as a map does, of whatever version."""
+    return read_part(path, 0, len(MAGIC)) == MAGIC
+
+
 def read_map(path: Path) -> StoredMap:
     """Read a map; every fault of the file is one sentence."""
     data = read_bytes(path, LARGEST_FILE)
-    if not data.startswith(b"prism-vo/map/"):
+    if not data.startswith(MAGIC):
         raise InputError(f"{path}: is no map; `prism-vo run --save-map` writes one.")
     if not data.startswith(FIRST_LINE):
         raise InputError(f"{path}: is a map of another version of the program; make it again.")

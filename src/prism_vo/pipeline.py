@@ -22,7 +22,7 @@ from prism_vo.config_file import check_config
 from prism_vo.datasets import open_sequence
 from prism_vo.datasets.reading import frames_of
 from prism_vo.datasets.selection import check_part
-from prism_vo.datasets.source import FrameSource, closing_notes_of, is_live
+from prism_vo.datasets.source import FrameSource, closing_notes_of, is_live, naming_white
 from prism_vo.errors import ArgumentError, DegenerateError, InputError, expect
 from prism_vo.evaluate.metrics import TrajectoryMetrics, evaluate_trajectory
 from prism_vo.frame_rate import FrameClock
@@ -100,7 +100,8 @@ def run(
     check_maps(config, known, save_map, force, resume)
     incoming = islice(frames_of(source), frames)
     unreadable, first = first_readable(source.name, incoming)
-    sensor = sensor_for(source.camera, config, source.white, first)
+    with naming_white(source):
+        sensor = sensor_for(source.camera, config, source.white, first)
     stored = None if known is None else known_places(known, sensor.view)
     odometry = Odometry(source.camera, config, sensor, threads=threads, known=stored)
     total = _length(source, frames)

@@ -98,6 +98,19 @@ def test_pictures_of_a_board(pictures: Path, tmp_path: Path, capsys: pytest.Capt
     assert np.abs(found.uncertainty["held_out_squares_percent"]).max() < 3
 
 
+@pytest.mark.parametrize("corners", [("6", "4"), ("4", "4")])
+def test_a_wrong_number_of_corners_is_refused(
+    pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], corners: tuple[str, str]
+) -> None:
+    """Some part of a board of 9 by 6 is found everywhere, each time another one."""
+    out = tmp_path / "camera.yaml"
+    arguments = [str(pictures), "--square", "30", "--corners", *corners, "--out", str(out)]
+    assert main(["calibrate", "board", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert "do not determine the camera" in shown.err and "leave --corners out" in shown.err
+    assert "Expect lengths" not in shown.out and not out.exists()
+
+
 def test_a_board_that_is_not_seen(
     recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

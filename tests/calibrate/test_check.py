@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from scenes import recording
 
 from prism_vo.calibrate.check import check_camera
+from prism_vo.cli import main
+from prism_vo.optics.calibration import save_calibration
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.simulate import preset_camera
 
@@ -78,3 +83,45 @@ def test_a_usable_circle_beyond_the_rim_is_noticed() -> None:
     wide = camera({"border_px": -1.5})
     problems = check_camera(wide, recording("table").frames).problems()
     assert any("border_px" in p for p in problems)
+
+
+def test_too_few_matches_are_a_problem() -> None:
+    """A grid with which two points of a hundred match leaves nothing beyond infinity."""
+    found = check_camera(TRUE, recording("table").frames)
+    assert found.slopes is not None
+    few = replace(found, slopes=replace(found.slopes, matched=0.02, beyond=0.0))
+    (problem,) = few.problems()
+    assert "Only 2 % of the points" in problem
+    assert replace(found, slopes=replace(found.slopes, matched=0.15)).problems() == []
+
+
+def test_only_what_was_measured_is_said_to_fit() -> None:
+    found = check_camera(TRUE, recording("table").frames)
+    told, untold = found.measured()
+    assert {"grid", "rim", "slopes"} <= set(told)
+    told, untold = replace(found, slopes=None, types_agree=False, types_seen=None).measured()
+    assert told == ["grid", "rim"] and untold == ["lens types", "slopes"]
+
+
+def test_a_white_image_that_a_run_refuses_is_a_problem() -> None:
+    images = recording("table")
+    found = check_camera(TRUE, images.frames, np.zeros_like(images.white))
+    (problem,) = found.problems()
+    assert "white image is black" in problem
+    assert found.slopes is not None and found.slopes.matched > 0.5
+
+
+def test_info_names_what_was_not_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An even target shows the grid and no slopes; a black white image is no reason for silence about it."""
+    images = recording("table")
+    (tmp_path / "raw").mkdir()
+    for number in range(2):
+        cv2.imwrite(str(tmp_path / "raw" / f"{number:06d}.png"), images.white)
+    save_calibration(preset_camera("mini"), tmp_path / "camera.yaml")
+    assert main(["info", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "yes: grid and rim fit; the images do not tell about lens types and slopes" in said
+    cv2.imwrite(str(tmp_path / "white.png"), np.zeros_like(images.white))
+    assert main(["info", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "white.png: white image is black" in said and "yes:" not in said

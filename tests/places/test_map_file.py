@@ -11,6 +11,7 @@ import pytest
 from scene import VIEW, camera_at, keyframe_at
 
 from prism_vo import se3
+from prism_vo.cli import main
 from prism_vo.errors import InputError
 from prism_vo.map_file import StoredMap, check_map_target, check_view, read_map, write_map
 
@@ -36,6 +37,24 @@ def test_the_same_after_reading(stored: StoredMap, tmp_path: Path) -> None:
     write_map(found, tmp_path / "b.map")
     assert (tmp_path / "a.map").read_bytes() == (tmp_path / "b.map").read_bytes()
     assert len(found.cloud()) == sum(len(k.pixels) for k in stored.keyframes) and len(found.trajectory()) == 2
+
+
+@pytest.mark.parametrize("name", ["a.map", "plain"])
+def test_info_says_what_a_map_holds(
+    stored: StoredMap, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """By its first line, whatever the file is called."""
+    write_map(stored, tmp_path / name)
+    assert main(["info", str(tmp_path / name)]) == 0
+    said = capsys.readouterr().out
+    points = sum(len(k.pixels) for k in stored.keyframes)
+    assert "2 keyframes" in said and f"{points:,} points" in said and "prism-vo/map/1" in said
+    assert f"{VIEW.width}x{VIEW.height} ({VIEW.name} view)" in said
+    assert main(["view", str(tmp_path / name)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == said.splitlines()[0]
+    (tmp_path / "b.map").write_bytes(b"something else")
+    assert main(["info", str(tmp_path / "b.map")]) == 2
+    assert "b.map: is no map" in capsys.readouterr().err
 
 
 def test_damaged_maps_are_refused(stored: StoredMap, tmp_path: Path) -> None:

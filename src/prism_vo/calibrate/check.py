@@ -15,16 +15,21 @@ from prism_vo.calibrate.fit import GridFit, fit_grid
 from prism_vo.calibrate.grid import CLASS_COUNT, Grid, GridUncertainError
 from prism_vo.calibrate.lens_classes import LensClassSharpness, lens_type_sharpness
 from prism_vo.calibrate.lens_order import see_lens_order
-from prism_vo.calibrate.micro_image import MicroImageProfile, micro_image_profile
+from prism_vo.calibrate.micro_image import MicroImageProfile, micro_image_profile, rim_beyond_lens
 from prism_vo.calibrate.slopes import SlopeCheck, check_slopes
+from prism_vo.errors import PrismError
 from prism_vo.optics.camera import PlenopticCamera
 from prism_vo.optics.mla import MicroLensArray
+from prism_vo.optics.photometric import vignetting_from_white
 
 MOST_IMAGES = 5
 LARGE_IMAGE = 10_000_000  # px: beyond it two images are enough to look at
 TOLERATED_PX = 0.15  # RMS over zones of an offset: stereo slopes are pitches over disparities of a few pixels
 SURE = 3.0  # standard deviations
 MOST_BEYOND = 0.05  # share of slopes that no depth explains
+# share of the points looked at that can be matched: right recordings have 0.15 (a street beneath a bare sky) to 1, a
+# grid of another camera 0.02 and 0.03
+LEAST_MATCHED = 0.06
 RIM_MISFIT = 0.08  # of the pitch, by which the usable circle may reach beyond the rim of a micro-image
 
 
@@ -40,6 +45,8 @@ class CameraCheck:
     profile: MicroImageProfile | None
     slopes: SlopeCheck | None
     usable_radius: float  # px, of the camera file
+    white_fault: str | None = None  # why the white image cannot be used
+    one_kind: bool = False  # the camera file has one kind of lenses
 
     @property
     def offsets(self) -> Array:
@@ -73,9 +80,21 @@ class CameraCheck:
                 self._rim_problem(),
                 self._type_problem(),
                 self._slope_problem(),
+                self.white_fault,
             )
             if sentence is not None
         ]
+
+    def measured(self) -> tuple[list[str], list[str]]:
+        """What the images told, and what they did not tell."""
+        same = self.kinds is None or (self.one_kind and self.kinds.kinds == 1)
+        looked_at = {
+            "grid": self.grid is not None,
+            "rim": self.profile is not None and self.profile.radius is not None,
+            "lens types": same or self.types_agree or self.types_seen is not None,
+            "slopes": self.slopes is not None,
+        }
+        return [k for k, on in looked_at.items() if on], [k for k, on in looked_at.items() if not on]
 
     def _grid_problem(self) -> str | None:
         if self.grid is None:
@@ -91,6 +110,9 @@ class CameraCheck:
     def _rim_problem(self) -> str | None:
         if self.grid is None or self.profile is None or self.profile.radius is None:
             return None
+        beyond = rim_beyond_lens(self.profile, self.grid.grid)
+        if beyond is not None:
+            return beyond
         if self.usable_radius < self.profile.radius + RIM_MISFIT * self.grid.grid.pitch:
             return None
         return (
@@ -108,7 +130,14 @@ class CameraCheck:
         )
 
     def _slope_problem(self) -> str | None:
-        if self.slopes is None or self.slopes.beyond < MOST_BEYOND:
+        if self.slopes is None:
+            return None
+        if self.slopes.matched < LEAST_MATCHED:
+            return (
+                f"Only {100 * self.slopes.matched:.0f} % of the points looked at can be matched: the grid is not that "
+                "of these images, or they show hardly any texture."
+            )
+        if self.slopes.beyond < MOST_BEYOND:
             return None
         return (
             f"{100 * self.slopes.beyond:.0f} % of the measured slopes lie beyond infinity: focal length, array "
@@ -125,17 +154,39 @@ def check_camera(
         images[k] for k in np.unique(np.linspace(0, len(images) - 1, min(most, len(images))).astype(int))
     ]
     start = Grid.of(camera.calibration.mla)
-    radius = MicroLensArray.of(camera).usable_radius
+    array = MicroLensArray.of(camera)
+    fault = None if white is None else white_fault(camera, array, white)
+    white = white if fault is None else None
     try:
         grid = fit_grid(images, start)
     except GridUncertainError as error:
-        return CameraCheck(None, str(error), None, None, False, None, None, radius)
+        return CameraCheck(None, str(error), None, None, False, None, None, array.usable_radius, fault)
     slopes = check_slopes(camera, images[len(images) // 2], white)
     kinds = lens_type_sharpness(images, grid.grid)
     focus = tuple(t.focus_virtual_depth for t in camera.calibration.mla.lens_types)
     seen = _types_seen(camera, focus, [images[0], images[-1]])
     other, profile = None if seen == focus else seen, micro_image_profile(images, grid.grid)
-    return CameraCheck(grid, None, kinds, other, seen == focus, profile, slopes, radius)
+    return CameraCheck(
+        grid,
+        None,
+        kinds,
+        other,
+        seen == focus,
+        profile,
+        slopes,
+        array.usable_radius,
+        fault,
+        len(focus) == 1,
+    )
+
+
+def white_fault(camera: PlenopticCamera, array: MicroLensArray, white: NDArray[Any]) -> str | None:
+    """Why a run would refuse this white image."""
+    try:
+        vignetting_from_white(camera, array, white, camera.calibration.sensor.bayer)
+    except PrismError as error:
+        return str(error)
+    return None
 
 
 def _types_seen(

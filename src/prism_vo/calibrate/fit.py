@@ -16,6 +16,7 @@ from prism_vo.calibrate.centre import centre_grid
 from prism_vo.calibrate.features import FeatureMap, FeatureName, edge_map, grey_frames, light_map
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance, nearest_equal_grid
 from prism_vo.calibrate.lattice import LatticeFit, corrected, fit_lattice
+from prism_vo.calibrate.multiples import refuse_multiples
 from prism_vo.calibrate.offsets import lens_offsets
 from prism_vo.calibrate.periods import HOPELESS, LEAST_SHARE, LEAST_SYMMETRY, chessboard, explained_share
 from prism_vo.calibrate.waves import follow_waves
@@ -97,15 +98,18 @@ def fit_grid(images: Sequence[NDArray[Any]] | NDArray[Any], start: Grid, *, shea
 
     ``images``: one or several of one camera, (H, W) or (H, W, 3), 8 or 16 bit; a white image is one of them.
     ``shear`` also lets the two axes differ in length and angle. Lens (0, 0) of the result is the one nearest to the
-    start's, so lens types keep their names when the start is off by less than half a pitch there.
+    start's, so lens types keep their names when the start is off by less than half a pitch there. A start that is a
+    multiple or a fraction of the lenses' grid is refused, with the pitch that the images show.
     """
     frames = grey_frames(images)
     for make in (light_map, edge_map):
         feature = make(frames, SURROUNDINGS * start.pitch)
         try:
-            return fit_feature(feature, start, shear)
+            fit = fit_feature(feature, start, shear)
         except GridUncertainError:
             continue
+        refuse_multiples(frames, fit.grid)
+        return fit
     raise GridUncertainError(
         f"No micro-lens grid with a pitch near {start.pitch:.2f} px shows in these images; check that grid and images "
         "belong to the same camera, or give more images with texture and light everywhere."

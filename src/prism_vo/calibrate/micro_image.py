@@ -20,6 +20,7 @@ BIN_PX = 0.25
 SMOOTH_PX = 1.0  # width over which a fall of light is measured
 RIM_FROM = 0.6  # of the radius of a cell's inner circle: a rim lies farther out
 CENTRE_SHARE = 0.2  # of the pitch: what is 1 in the profile
+RIM_BEYOND = 1.07  # of half the pitch: a Raytrix R5 shows 1.034, an R8 1.022 with their right grids
 LEAST_FALL = 0.1  # of the central brightness, over SMOOTH_PX: less is no rim
 
 
@@ -49,6 +50,17 @@ def micro_image_profile(images: Sequence[NDArray[Any]] | NDArray[Any], grid: Gri
     radius = _rim(radii, mean, grid.pitch)
     by_class_radius = np.array([_rim(radii, profile, grid.pitch) or np.nan for profile in by_class])
     return MicroImageProfile(radii, mean, by_class, radius, by_class_radius)
+
+
+def rim_beyond_lens(profile: MicroImageProfile, grid: Grid) -> str | None:
+    """What a rim farther out than half the pitch means: a lens cannot be wider than the distance of two."""
+    if profile.radius is None or profile.radius < RIM_BEYOND * grid.pitch / 2:
+        return None
+    return (
+        f"Micro-images seem to end {profile.radius:.1f} px from their centres, beyond half the pitch of "
+        f"{grid.pitch:.2f} px: the pitch is not that of these images, or the aperture of the main lens is so wide that "
+        "micro-images overlap."
+    )
 
 
 def _scaled(radii: Array, total: Array, weight: Array, pitch: float) -> Array:

@@ -14,6 +14,7 @@ from prism_vo.arrays import Array
 from prism_vo.calibrate.features import edge_map, grey_frames, light_map
 from prism_vo.calibrate.fit import SURROUNDINGS, GridFit, fit_grid
 from prism_vo.calibrate.grid import Grid, GridUncertainError
+from prism_vo.calibrate.multiples import GridMultipleError
 from prism_vo.calibrate.periods import explained_share
 from prism_vo.calibrate.waves import follow_waves
 from prism_vo.optics.vendor.reading import GridReading, smallest_turn
@@ -22,6 +23,9 @@ DECISIVE = 3.0  # share of the picture that one reading explains over that of th
 LEAST_SHARE = 0.003  # of the picture that the grid must explain to decide by it
 SAME_GRID = 0.05  # rad, and relative pitch: a fit from one reading serves another this near
 FOREIGN_ORIGIN = 0.35  # pitches: beyond it the nearest lens may be another one than the file means
+FOREIGN_FILE = (
+    0.6  # pitches, in the median: a file that only lies aside is at most 0.58 from the nearest lenses
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,16 @@ class SeenReading:
     @property
     def types_certain(self) -> bool:
         """Whether the lens at the origin is surely the one the file means, so that lens types are right."""
-        return len(self.reading.focus) == 1 or self.origin_shift < FOREIGN_ORIGIN * self.corrected.pitch
+        return len(self.reading.focus) == 1 or self._has_its_origin
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the file is that of another camera: not even its origin is a lens, and all else lies farther off."""
+        return not self._has_its_origin and self.before.median > FOREIGN_FILE * self.corrected.pitch
+
+    @property
+    def _has_its_origin(self) -> bool:
+        return self.origin_shift < FOREIGN_ORIGIN * self.corrected.pitch
 
 
 def see_reading(images: Sequence[NDArray[Any]], readings: Sequence[GridReading]) -> SeenReading:
@@ -60,7 +73,8 @@ def see_reading(images: Sequence[NDArray[Any]], readings: Sequence[GridReading])
         try:
             fits.append((reading, fit_grid(images, start) if near is None else replace(near, start=start)))
         except GridUncertainError as error:
-            refusal = error
+            # one that names the pitch says more than that nothing was seen
+            refusal = refusal if isinstance(refusal, GridMultipleError) else error
     if refusal is not None and not fits:
         raise refusal
     reading, fit = min(

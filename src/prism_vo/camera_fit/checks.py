@@ -17,6 +17,7 @@ from prism_vo.batch.projection import project
 from prism_vo.batch.records import BatchState, Observations
 from prism_vo.calibrate.fit import fit_grid
 from prism_vo.calibrate.grid import Grid, GridUncertainError, centre_distance
+from prism_vo.calibrate.multiples import GridMultipleError
 from prism_vo.datasets.source import Sequence as Recording
 from prism_vo.errors import DegenerateError, InputError
 from prism_vo.optics.calibration import Calibration
@@ -79,6 +80,8 @@ def check_grid(name: str, calibration: Calibration, images: Sequence[NDArray[Any
     claimed = Grid.of(calibration.mla)
     try:
         found = fit_grid(images, claimed).grid
+    except GridMultipleError as error:
+        raise InputError(f"{name}: {error}") from error
     except GridUncertainError:
         return
     away = centre_distance(found, claimed, images[0].shape)

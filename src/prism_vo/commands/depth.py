@@ -63,7 +63,7 @@ def depth(
     from prism_vo.commands.depth_folder import DepthFolder, facts_of
     from prism_vo.commands.depth_images import Request, open_images
     from prism_vo.commands.depth_pieces import decode_pieces
-    from prism_vo.datasets.source import notes_of
+    from prism_vo.datasets.source import naming_white, notes_of
     from prism_vo.lightfield import Decoder
     from prism_vo.optics.nominal import metric_notice
 
@@ -71,7 +71,8 @@ def depth(
     opened = open_images(request)
     for note in notes_of(opened.part):
         print(f"note: {note}", file=sys.stderr)
-    decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
+    with naming_white(opened.part):
+        decoder = Decoder(opened.part.camera, opened.config, opened.part.white)
     with DepthFolder(out, facts_of(*opened), opened.names) as folder:
         if jobs > 1 or scheduler is not None:
             done, problems = decode_pieces(request, opened, folder, decoder, jobs, scheduler)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +37,26 @@ def check_sequence(sequence: Sequence, images: list[NDArray[Any]]) -> tuple[Came
         return None, ["  does the camera file fit? None of the frames looked at can be read."]
     found = check_camera(sequence.camera, images, sequence.white)
     rows = [f"  {name:<13} {words}" for name, words in check_rows(found)]
+    if found.white_fault is not None and (path := getattr(sequence, "white_path", None)) is not None:
+        found = replace(found, white_fault=f"{path}: {found.white_fault}")
     verdict = [f"  !             {problem}" for problem in found.problems()]
-    yes = ["  yes: grid, rim, lens types and slopes fit"]
+    yes = [f"  yes: {_fits(found)}"]
     return found, [
         f"  does the camera file fit the images? ({len(images)} of them)",
         *rows,
         *(verdict or yes),
     ]
+
+
+def _fits(check: CameraCheck) -> str:
+    """What was measured, by name; the rest was not looked at and fits nothing."""
+    told, untold = check.measured()
+    words = f"{_listed(told)} fit{'s' if len(told) == 1 else ''}"
+    return words + (f"; the images do not tell about {_listed(untold)}" if untold else "")
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def fit_picture(

@@ -7,6 +7,7 @@ import numpy as np
 
 from prism_vo.arrays import Array
 from prism_vo.calibrate.findings import GridFindings, by_parts
+from prism_vo.calibrate.micro_image import rim_beyond_lens
 
 ROW_NAMES = ("top", "middle", "bottom")
 COLUMN_NAMES = ("left", "centre", "right")
@@ -65,6 +66,9 @@ def _lenses(findings: GridFindings, start_types: int | None) -> list[str]:
         f"  micro-images  {light}",
         f"  border        {findings.border:.2f} px inside half the pitch are left out",
     ]
+    beyond = rim_beyond_lens(profile, findings.fit.grid)
+    if beyond is not None:
+        lines.append(f"  !             {beyond}")
     return [*lines, *_kinds(findings, start_types)]
 
 

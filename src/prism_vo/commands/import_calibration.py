@@ -80,7 +80,12 @@ def import_calibration(
     images = read_raw_images(raw_image or [])
     size = find_raw_size(raw_size, images)
     readings = grid_readings(grid, size)
-    seen = _look(images, readings)
+    seen = _look(images, readings, keep_grid)
+    if seen is not None and seen.is_foreign and not keep_grid:
+        raise InputError(
+            f"{grid_file}: lies {seen.before.median:.1f} px beside the micro-images (median), with a pitch of "
+            f"{seen.corrected.pitch:.2f} px, so it is not the file of this camera; give its own, or --keep-grid."
+        )
     reading = the_only_reading(readings) if seen is None else seen.reading
     for line in grid_lines(grid_file, reading, len(readings) > 1, seen, keep_grid):
         print(line)
@@ -97,9 +102,12 @@ def import_calibration(
         print(f"note: {notice}")
 
 
-def _look(images: list[NDArray[Any]], readings: tuple[GridReading, ...]) -> SeenReading | None:
+def _look(
+    images: list[NDArray[Any]], readings: tuple[GridReading, ...], keep_grid: bool
+) -> SeenReading | None:
     """What the images show of the grid; None where there is no image, or none that shows it and none is needed."""
     from prism_vo.calibrate.grid import GridUncertainError
+    from prism_vo.calibrate.multiples import GridMultipleError
     from prism_vo.calibrate.reading import see_reading
     from prism_vo.optics.vendor import AmbiguousGridError, the_only_reading
 
@@ -108,6 +116,8 @@ def _look(images: list[NDArray[Any]], readings: tuple[GridReading, ...]) -> Seen
     try:
         return see_reading(images, readings)
     except GridUncertainError as error:
+        if isinstance(error, GridMultipleError) and not keep_grid:
+            raise
         try:
             the_only_reading(readings)
         except AmbiguousGridError:
@@ -152,7 +162,7 @@ def _optics(
         bent = _distortion(
             grid, size, model.pixel_size_mm * 1e3, f"left out: {model_file} has its own" if own else None
         )
-        return lifcal_optics(model, tf_scale(model.tf_size, size), bent)
+        return lifcal_optics(model, tf_scale(model, size), bent)
     assert sheet is not None
     optics = nominal_optics(
         reading.pitch,

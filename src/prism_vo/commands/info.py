@@ -21,7 +21,7 @@ def info(
     check: bool = True,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a sequence, calibration, image, trajectory or cloud is, and what the camera can measure.
+    """Say what a sequence, calibration, image, trajectory, cloud or map is, and what the camera can measure.
 
     Parameters
     ----------
@@ -175,10 +175,12 @@ def optics_lines(camera: PlenopticCamera) -> list[str]:
 
 
 def _file_lines(path: Path) -> list[str]:
-    """Images, trajectories, clouds and vendors' XML files."""
+    """Images, trajectories, clouds, vendors' XML files and maps."""
     from prism_vo.cloud import read_ply
+    from prism_vo.commands.map_lines import map_lines
     from prism_vo.datasets.images import IMAGE_SUFFIXES, read_image
     from prism_vo.errors import InputError
+    from prism_vo.map_file import is_map
     from prism_vo.trajectory import read_trajectory
 
     suffix = path.suffix.lower()
@@ -197,7 +199,9 @@ def _file_lines(path: Path) -> list[str]:
         return [f"{path}: point cloud, {len(read_ply(path))} points"]
     if suffix == ".xml":
         return _xml_lines(path)
-    raise InputError(f"{path}: not a sequence, calibration, image, trajectory or point cloud.")
+    if suffix == ".map" or is_map(path):
+        return map_lines(path)
+    raise InputError(f"{path}: not a sequence, calibration, image, trajectory, point cloud or map.")
 
 
 def _xml_lines(path: Path) -> list[str]:

@@ -57,8 +57,7 @@ def view(
 
 def _view_map(path: Path, rerun: bool, record: Path | None) -> None:
     """A few words about a map, or its keyframes and points in Rerun."""
-    import numpy as np
-
+    from prism_vo.commands.map_lines import map_line
     from prism_vo.map_file import read_map
 
     stored = read_map(path)
@@ -67,10 +66,5 @@ def _view_map(path: Path, rerun: bool, record: Path | None) -> None:
 
         show_map(stored, record)
         return
-    cloud, centres = stored.cloud(), stored.trajectory().positions
-    size = " × ".join(f"{side:.2f}" for side in np.ptp(centres, axis=0))
-    kilobytes = sum(k.nbytes for k in stored.keyframes) / len(stored.keyframes) / 1000
-    print(
-        f"{path}: {len(stored.keyframes)} keyframes in {size} m, {len(cloud):,} points, {kilobytes:.0f} kB a keyframe."
-    )
+    print(map_line(path, stored))
     print("Start in it: prism-vo run SEQUENCE --loops --map FILE. Look at it: prism-vo view FILE --rerun")

@@ -43,6 +43,9 @@ class FolderLoader:
             virtual_depth_sigma=_images(folder / "virtual_depth_sigma", MAP_SUFFIXES),
             white=_first_existing(folder, *WHITE),
         )
+        if camera is None and not source.is_file() and source.exists():
+            what = "a folder" if source.is_dir() else "no regular file"
+            raise InputError(f"{source}: is {what}; it must be the file that describes the camera.")
         if not source.is_file() and camera is None:
             raise MissingCameraError(path, files.raw, files.video)
         calibration = load_calibration(source)

@@ -61,6 +61,11 @@ class FollowedSequence:
         """The white image, if there is one."""
         return self._now.white
 
+    @property
+    def white_path(self) -> Path | None:
+        """The file of the white image."""
+        return getattr(self._now, "white_path", None)
+
     def __iter__(self) -> Iterator[SourceFrame]:
         """Frames, each as soon as its file is there."""
         index = self.start

@@ -90,6 +90,11 @@ class RosbagSequence:
         self._bit_depth = BitDepth(self.camera.calibration.sensor.bits, self._samples)
 
     @property
+    def white_path(self) -> Path | None:
+        """The file of the white image."""
+        return self._white
+
+    @property
     def white(self) -> NDArray[Any] | None:
         """The white image, read at each call."""
         return None if self._white is None else read_image(self._white)

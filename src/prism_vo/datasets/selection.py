@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class SequencePart:
     def white(self) -> NDArray[Any] | None:
         """Of the recording."""
         return self.whole.white
+
+    @property
+    def white_path(self) -> Path | None:
+        """The file of the white image, where the recording knows it."""
+        return getattr(self.whole, "white_path", None)
 
     @property
     def is_decoded(self) -> bool:

@@ -70,6 +70,11 @@ class FileSequence:
         return own_bits.scaled(str(self.files.white), image)
 
     @property
+    def white_path(self) -> Path | None:
+        """The file of the white image."""
+        return self.files.white
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences to read before relying on the recording: times from numbers, bits from values."""
         found = None if self.is_decoded else self._bit_depth.note()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from prism_vo.arrays import Array
 from prism_vo.errors import expect
 from prism_vo.optics.camera import LOADING, PlenopticCamera
+from prism_vo.optics.photometric import WhiteImageError
 from prism_vo.trajectory import Trajectory
 from prism_vo.types import DecodedFrame, RawFrame, SourceFrame
 
@@ -83,6 +85,16 @@ class Stream:
 def closing_notes_of(source: object) -> tuple[str, ...]:
     """Sentences about a source after its last frame; most have none."""
     return tuple(getattr(source, "closing_notes", ()))
+
+
+@contextmanager
+def naming_white(source: object) -> Iterator[None]:
+    """A white image that is refused inside is told by its file, where the source knows it."""
+    try:
+        yield
+    except WhiteImageError as error:
+        path = getattr(source, "white_path", None)
+        raise WhiteImageError(str(error) if path is None else f"{path}: {error}") from error
 
 
 def is_live(source: object) -> bool:

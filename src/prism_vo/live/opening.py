@@ -38,7 +38,7 @@ def open_live(
     sensor = model.calibration.sensor
     size = Size(sensor.width, sensor.height, "the white image must have the raw images' size")
     light = None if white is None else read_image(white, size)
-    return LiveSource(open_grabber(source), model, light, queue, patience)
+    return LiveSource(open_grabber(source), model, light, queue, patience, white)
 
 
 def open_grabber(source: str) -> Grabber:
@@ -76,4 +76,4 @@ def _folder(path: Path, camera: Path | None, white: Path | None, queue: int, pat
     grabber = FolderGrabber(path, patience)
     sequence = grabber.sequence
     # the folder's own patience ends the run
-    return LiveSource(grabber, sequence.camera, sequence.white, queue, 2 * patience + 1)
+    return LiveSource(grabber, sequence.camera, sequence.white, queue, 2 * patience + 1, sequence.white_path)

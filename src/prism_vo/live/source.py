@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,10 @@ class LiveSource:
         white: NDArray[Any] | None = None,
         queue: int = QUEUE,
         patience: float = PATIENCE,
+        white_path: Path | None = None,
     ) -> None:
         self.name, self.camera, self.white = grabber.name, camera, white
+        self.white_path = white_path
         self.counts = LiveCounts()
         self._grabber, self._most, self._patience = grabber, queue, patience
         self._waiting: deque[tuple[int, Grabbed, float]] = deque()

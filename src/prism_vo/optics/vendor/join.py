@@ -23,7 +23,7 @@ def calibration_from_vendor(
     grid: VendorGrid, model: LifcalModel, raw_size: tuple[int, int], view: str = "central"
 ) -> Calibration:
     """Join a grid that needs no image and LiFCal's optics; ``raw_size`` (width, height) is in neither file."""
-    scale = tf_scale(model.tf_size, raw_size)
+    scale = tf_scale(model, raw_size)
     reading = the_only_reading(grid_readings(grid, raw_size))
     brown = grid.distortion if isinstance(grid, RaytrixGrid) else None
     distortion = None if brown is None else lens_distortion(brown, raw_size, model.pixel_size_mm * 1e3)
@@ -68,12 +68,14 @@ def join_calibration(
         raise CalibrationError(f"The calibration is not usable: {f'{key} {message}'.strip()}.") from error
 
 
-def tf_scale(tf_size: tuple[int, int], raw_size: tuple[int, int]) -> int:
+def tf_scale(model: LifcalModel, raw_size: tuple[int, int]) -> int:
     """k, the raw pixels per totally focused pixel, or one sentence why the sizes do not belong together."""
+    tf_size = model.tf_size
     scale = round(raw_size[0] / tf_size[0]) if tf_size[0] > 0 else 0
     if scale < 1 or (raw_size[0] // scale, raw_size[1] // scale) != tf_size:
+        named = "" if model.path is None else f"{model.path}: "
         raise CalibrationError(
-            f"Raw size {raw_size[0]}x{raw_size[1]} is no multiple of the camera model's focused image size "
+            f"{named}raw size {raw_size[0]}x{raw_size[1]} is no multiple of the camera model's focused image size "
             f"{tf_size[0]}x{tf_size[1]}; give the raw size of the same camera."
         )
     return scale

@@ -26,6 +26,7 @@ class LifcalModel:
     radial: Pair
     tangential: Pair
     centres_adjusted: bool
+    path: Path | None = None  # for messages
 
 
 def read_lifcal_model(path: Path) -> LifcalModel:
@@ -54,4 +55,5 @@ def read_lifcal_model(path: Path) -> LifcalModel:
             optional(root, "TangentialDistortion/B1", path),
         ),
         centres_adjusted=(root.findtext("MicroLensCenterAdjustment") or "true").strip().lower() == "true",
+        path=path,
     )
