@@ -144,8 +144,8 @@ def check_determined(fit: BoardFit) -> None:
         b = fit.board
         raise DegenerateError(
             f"The pictures do not determine the camera (F to {100 * focal:.0f} %): the board may not have {b.columns} "
-            f"by {b.rows} inner corners; leave --corners out to have pictures tried, or take more of them, from near and "
-            "far and tilted."
+            f"by {b.rows} inner corners; leave --corners out to have pictures tried, or take more of them, from near "
+            "and far and tilted."
         )
 
 
