@@ -14,8 +14,10 @@ from prism_vo.window.agreement import DepthAgreement
 AS_IT_WAS, FOUND = "as it was", "wrong from the start"
 
 
-def keyframe(index: int, ratio: float, verdict: str = AS_IT_WAS, segment: int = 0) -> SimpleNamespace:
-    agreement = DepthAgreement(0.3, 1e-3, 0.3, ratio, 0.05, 1.0, 500, 0.5)
+def keyframe(
+    index: int, ratio: float, verdict: str = AS_IT_WAS, segment: int = 0, sigma: float = 0.05
+) -> SimpleNamespace:
+    agreement = DepthAgreement(0.3, 1e-3, 0.3, ratio, sigma, 1.0, 500, 0.5)
     mapping = SimpleNamespace(agreement=agreement, focus=SimpleNamespace(verdict=verdict))
     return SimpleNamespace(index=index, segment=segment, status="keyframe", mapping=mapping)
 
@@ -51,6 +53,16 @@ def test_a_focus_that_must_be_found_twice_explained_nothing() -> None:
         keyframe(11, 1.1),
     )
     assert numbers(*seen) == [5, 8]
+
+
+def test_what_is_known_later_decides_where_a_slope_was_hardly_known() -> None:
+    begun = [keyframe(n, -0.6, sigma=0.3) for n in (4, 5, 6)]
+    agree = [keyframe(n, 1.0, sigma=0.07) for n in (23, 24)]
+    assert numbers(*begun) == [4, 5, 6] == numbers(*begun, agree[0]), "one may be chance"
+    assert numbers(*begun, *agree) == []
+    assert numbers(*begun, keyframe(8, 1.0, sigma=0.3), keyframe(9, 1.0, sigma=0.3)) == [4, 5, 6]
+    sure = [keyframe(n, 0.3) for n in (10, 11)]
+    assert numbers(*sure, *agree) == [10, 11], "images in the middle whose parts do not belong together"
 
 
 @pytest.mark.parametrize("ratio", [0.9, 1.1, 1.2])
