@@ -130,20 +130,27 @@ def test_a_recording_that_has_moved_goes_on(recording: Path, tmp_path: Path) -> 
     assert FinishedRun.read(out).sequence.name == "monday"
 
 
-@pytest.mark.parametrize("other", ["another image", "fewer frames"])
-def test_another_recording_of_the_same_name_does_not_go_on(
-    recording: Path, tmp_path: Path, other: str
-) -> None:
+def test_a_recording_that_has_grown_meanwhile_goes_on_to_its_end(recording: Path, tmp_path: Path) -> None:
+    walk, out = tmp_path / "walk", tmp_path / "out"
+    shutil.copytree(recording, walk)
+    last, times = sorted((walk / "raw").iterdir())[-1], (walk / "times.txt").read_text()
+    image = last.read_bytes()
+    last.unlink()
+    (walk / "times.txt").write_text("".join(times.splitlines(keepends=True)[:-1]))
+    with pytest.raises(KeyboardInterrupt):
+        run(open_sequence(walk), None, out, progress=Interrupt(2, KeyboardInterrupt()))
+    last.write_bytes(image)
+    (walk / "times.txt").write_text(times)
+    result = run(open_sequence(walk), None, out, resume=True)
+    assert len(result.reports) == len(open_sequence(walk))
+
+
+def test_another_recording_of_the_same_name_does_not_go_on(recording: Path, tmp_path: Path) -> None:
     first, second, out = tmp_path / "a" / "walk", tmp_path / "b" / "walk", tmp_path / "out"
     shutil.copytree(recording, first)
     shutil.copytree(recording, second)
     images = sorted((second / "raw").iterdir())
-    if other == "fewer frames":
-        images[-1].unlink()
-        lines = (second / "times.txt").read_text().splitlines(keepends=True)
-        (second / "times.txt").write_text("".join(lines[:-1]))
-    else:
-        shutil.copy(images[3], images[0])
+    shutil.copy(images[3], images[0])
     with pytest.raises(KeyboardInterrupt):
         run(open_sequence(first), None, out, progress=Interrupt(2, KeyboardInterrupt()))
     before = (out / CHECKPOINT).read_bytes()

@@ -17,7 +17,7 @@ from prism_vo.checkpoint.file import CHECKPOINT
 from prism_vo.checkpoint.keeper import Keeper, stored_run
 from prism_vo.checkpoint.records import RecordFile
 from prism_vo.config_file import config_to_dict
-from prism_vo.datasets.reading import Indexed, frame_finder
+from prism_vo.datasets.reading import frame_finder
 from prism_vo.datasets.selection import SequencePart
 from prism_vo.datasets.source import FrameSource
 from prism_vo.errors import InputError, OutputError, PrismError
@@ -161,11 +161,9 @@ class KeptRun:
 def _identity(source: FrameSource, first: InputFrame, odometry: Odometry) -> str:
     """Changes with what is recorded, its camera, the part taken of it, and the settings; not with where it lies or what
     its folder is called."""
-    whole = source.whole if isinstance(source, SequencePart) else source
     facts = {
         "first frame": [first.index, first.time, first.image.shape, str(first.image.dtype)],
         "image": hashlib.sha256(np.ascontiguousarray(first.image).tobytes()).hexdigest(),
-        "frames": len(whole) if isinstance(whole, Indexed) else None,  # a folder that grows has more by now
         "camera": source.camera.calibration.model_dump(mode="json"),
         "first": source.indices.start if isinstance(source, SequencePart) else 0,
         "stride": source.indices.step if isinstance(source, SequencePart) else 1,
