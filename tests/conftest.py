@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 # a failure is never a matter of luck
 settings.register_profile("prism-vo", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("prism-vo")
+
+# a shell starts what runs in the background with these ignored, and whoever is tested inherits that
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, usual)
 
 FRAMES = 12
 
