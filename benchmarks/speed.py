@@ -57,7 +57,9 @@ def reference_loop() -> float:
     for _ in range(LOOPS):
         start = time.process_time()
         for _ in range(4):
-            np.sort(values)
+            np.sort(
+                values, kind="stable"
+            )  # the default one is four times faster on processors with wide vectors
             cv2.remap(image, x, y, cv2.INTER_LINEAR)
             np.einsum("ij,jk->ik", a, a)
         best = min(best, time.process_time() - start)
