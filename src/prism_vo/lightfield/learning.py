@@ -84,9 +84,8 @@ class LightLearning:
                 return
             before = self._light.known.get(kind, ())
             begun = self._light.begin_with(raw)  # raises for an image of another size, which teaches nothing
-            self.asked[kind] = Asked(
-                asked.first, raw.index, False
-            )  # what is known by now serves to look points up
+            # points are looked up with what is known by now, and ask for the light again
+            self.asked[kind] = Asked(asked.first, raw.index, False)
             if self._learns(raw):
                 self.asked[kind] = self.asked[kind]._replace(is_known=True)
                 return
